@@ -6,17 +6,19 @@
 
 #include "moe/InitAll.h"
 
-#if __has_include("moe/Dialect/MoE/IR/MoE.h")
+#include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
-#endif
+#include "moe/Dialect/MoE/Transforms/Passes.h"
+
 #include "mlir/IR/DialectRegistry.h"
 
 void mlir::moe::registerAllDialects(DialectRegistry &registry) {
-#if __has_include("moe/Dialect/MoE/IR/MoE.h")
   registry.insert<MoEDialect>();
-#endif
 }
 
 void mlir::moe::registerAllExtensions(DialectRegistry &registry) {}
 
-void mlir::moe::registerAllPasses() {}
+void mlir::moe::registerAllPasses() {
+  registerMoEConversionPasses();
+  registerMoETransformsPasses();
+}
