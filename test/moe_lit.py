@@ -74,5 +74,6 @@ def set_environment(config, tool_dirs):
             "allow_user_poisoning=0:detect_stack_use_after_return=0"
         )
         environment["UBSAN_OPTIONS"] = (
-            "abort_on_error=1:halt_on_error=1:print_stacktrace=1"
+            "abort_on_error=1:handle_abort=1:halt_on_error=1:"
+            "print_stacktrace=1"
         )

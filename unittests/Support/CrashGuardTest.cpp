@@ -9,7 +9,10 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "gtest/gtest.h"
 
+#include <csignal>
 #include <cstdlib>
+#include <limits>
+#include <memory>
 
 using namespace mlir::moe;
 
@@ -30,6 +33,23 @@ TEST(CrashGuardDeathTest, fatalErrorBecomesAnError) {
       runGuarded("tool", []() -> int { llvm::report_fatal_error("no such"); }),
       testing::ExitedWithCode(1), "no such");
 }
+
+#ifdef __SANITIZE_ADDRESS__
+TEST(CrashGuardDeathTest, sanitizerFindingStillCrashes) {
+  // Otherwise a test that expects an error would hide the finding.
+  volatile int big = std::numeric_limits<int>::max();
+  EXPECT_EXIT(runGuarded("tool", [&] { return big + 1; }),
+              testing::KilledBySignal(SIGABRT), "signed integer overflow");
+  volatile size_t size = 8;
+  EXPECT_EXIT(runGuarded("tool",
+                         [&]() -> int {
+                           std::unique_ptr<char[]> buffer(new char[size]);
+                           return static_cast<volatile char *>(
+                               buffer.get())[size];
+                         }),
+              testing::KilledBySignal(SIGABRT), "heap-buffer-overflow");
+}
+#endif
 
 /// Uses a page of stack per level.
 static int recurse(int depth) {
