@@ -14,14 +14,10 @@ moe_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 moe_packages=(
   cmake
   g++
-  libcurl4-openssl-dev
-  libedit-dev
   libgtest-dev
   libmlir-22-dev
   libomp-22-dev
-  libxml2-dev
   libxtensor-dev
-  libzstd-dev
   llvm-22-dev
   llvm-22-tools
   mlir-22-tools
@@ -29,7 +25,6 @@ moe_packages=(
   nlohmann-json3-dev
   python3
   python3-numpy
-  zlib1g-dev
 )
 
 moe_die() {
