@@ -1,8 +1,10 @@
 // An abort inside LLVM (here the instruction selector, for PTX 8.0 lacks the
-// instruction) is an error with exit status 1, not a crash.
+// instruction) is an error with exit status 1, not a crash, and leaves no output
+// file.
 
 // RUN: not moe-opt %s --pass-pipeline="builtin.module(gpu-module-to-binary{format=isa})" \
-// RUN:   2>&1 | FileCheck %s
+// RUN:   -o %t 2>&1 | FileCheck %s
+// RUN: not test -e %t
 
 // CHECK: moe-opt: error: the compiler aborted on this input
 
