@@ -197,6 +197,20 @@ TEST_F(ProgramTest, CallersContextIsRestored) {
       "cannot launch kernel 'gate_up_plan': CUDA_ERROR_ILLEGAL_ADDRESS "
       "(what the driver says of it)");
   EXPECT_EQ(fake.contextDepth(), 0);
+
+  // In a process that uses the device already, nothing is pushed.
+  void *driver = dlopen(MOE_FAKE_CUDA_DRIVER, RTLD_NOW), *context = nullptr;
+  auto retain = reinterpret_cast<int (*)(void **, int)>(
+      dlsym(driver, "cuDevicePrimaryCtxRetain"));
+  auto push =
+      reinterpret_cast<int (*)(void *)>(dlsym(driver, "cuCtxPushCurrent_v2"));
+  auto pop =
+      reinterpret_cast<int (*)(void **)>(dlsym(driver, "cuCtxPopCurrent_v2"));
+  ASSERT_EQ(retain(&context, 0), 0);
+  ASSERT_EQ(push(context), 0);
+  EXPECT_EQ(launch(program.get()), MOE_OK) << moeRuntimeLastError();
+  EXPECT_EQ(fake.contextDepth(), 1);
+  ASSERT_EQ(pop(&context), 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -211,6 +225,11 @@ TEST_F(ProgramTest, FirstLaunchCannotBeCaptured) {
       dlsym(dlopen(MOE_FAKE_CUDA_DRIVER, RTLD_NOW), "cuStreamBeginCapture_v2"));
   ASSERT_EQ(begin(stream, 1), 0);
   fake.clearLog();
+  EXPECT_EQ(launch(program.get(), stream), MOE_ERROR_CAPTURE);
+  float time;
+  EXPECT_EQ(moeProgramTime(program.get(), args.data(), 4, stream,
+                           MOE_TIME_STREAM, 1, 1, &time),
+            MOE_ERROR_CAPTURE);
   EXPECT_EQ(launch(program.get(), stream), MOE_ERROR_CAPTURE);
   EXPECT_NE(std::string(moeRuntimeLastError())
                 .find("temporary 0 needs 2096 bytes and has 0: call "
@@ -475,7 +494,11 @@ TEST_F(ProgramTest, LoadsFromFiles) {
             "launch file '" + path +
                 "': top level: key \"abi\" is missing: not a launch file");
   EXPECT_EQ(moeProgramLoad(folder.c_str(), 0, &program), MOE_ERROR_LAUNCH_FILE);
-  EXPECT_NE(std::string(moeRuntimeLastError()).find(folder), std::string::npos);
+  EXPECT_EQ(std::string(moeRuntimeLastError()),
+            "cannot read '" + folder + "': Is a directory");
+  std::ofstream(path, std::ios::trunc).close();
+  EXPECT_EQ(moeProgramLoad(path.c_str(), 0, &program), MOE_ERROR_LAUNCH_FILE);
+  EXPECT_EQ(std::string(moeRuntimeLastError()), "'" + path + "' is empty");
 }
 
 TEST_F(ProgramTest, WithoutADeviceOnlyInspection) {
