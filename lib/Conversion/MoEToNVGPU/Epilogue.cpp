@@ -1,0 +1,348 @@
+//===- Epilogue.cpp - what happens to a finished tile ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where a thread's registers stand in the 64 x n result of a slab (PTX ISA,
+// "Register Fragments for wgmma.mma_async", accumulator D): register
+// 4 j + 2 h + c of lane l in warp w is
+//
+//   row    16 w + l / 4 + 8 h
+//   column 8 j + 2 (l % 4) + c
+//
+// Swapped, rows are outputs and columns are tokens; unswapped the other way
+// round. Every store is predicated: rows of other experts and outputs past the
+// last one are computed and thrown away.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelBuilder.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+namespace {
+
+/// One value to be stored: output column `output` (i32) of the token row that
+/// is being stored, `gate` and, if gated, `up` with their bias added.
+struct OutputValue {
+  Value output, gate, up;
+};
+
+class EpilogueBuilder {
+public:
+  EpilogueBuilder(KernelBuilder &b, const KernelPlan &plan,
+                  const ThreadIds &ids, const Tile &tile, Value registers,
+                  const EpilogueOperands &operands)
+      : b(b), plan(plan), ids(ids), tile(tile), registers(registers),
+        operands(operands) {}
+
+  void create() {
+    laneRow = b.divUnsigned(ids.lane, 4);
+    laneColumn = b.mul(b.remUnsigned(ids.lane, 4), 2);
+    Value warpRow = b.mul(b.remUnsigned(ids.warp, 4), 16);
+    groupRow = b.add(b.mul(ids.warpgroup, plan.slabs * kSlabRows), warpRow);
+    groupRow = b.add(groupRow, laneRow);
+    if (plan.isSwapped)
+      createSwapped();
+    else
+      createUnswapped();
+  }
+
+private:
+  void createSwapped();
+  void createSwappedInterleaved();
+  void createUnswapped();
+  void createUnswappedRow(int64_t slab, int64_t half);
+
+  Value getRegister(int64_t slab, int64_t j, int64_t half, int64_t column) {
+    return LLVM::ExtractValueOp::create(
+        b, registers, ArrayRef<int64_t>{slab, 4 * j + 2 * half + column});
+  }
+
+  Value toF32(Value value);
+  Value loadAt(Value pointer, Type element, Value position);
+  Value loadBias(Value weightRow);
+  Value addBias(Value value, Value bias) {
+    return bias ? arith::AddFOp::create(b, value, bias).getResult() : value;
+  }
+
+  /// Stores the values that `getValues` makes as parts of the result row of
+  /// token row `row` (i32), if that is one of the tile's expert.
+  void storeRow(Value row, function_ref<void(Value rowPointer, Value scale)>
+                               storeValues);
+  void storeValue(Value rowPointer, Value scale, const OutputValue &value);
+  Value finishValue(const OutputValue &value, Value scale);
+  Value getTileOutput() {
+    return b.mul(tile.outputTile, plan.tileOutputs);
+  }
+
+  KernelBuilder &b;
+  const KernelPlan &plan;
+  const ThreadIds &ids;
+  const Tile &tile;
+  Value registers;
+  const EpilogueOperands &operands;
+  /// Row and first column of this thread in a slab; `groupRow` counts from the
+  /// first row of the tile.
+  Value laneRow, laneColumn, groupRow;
+};
+
+} // namespace
+
+Value EpilogueBuilder::toF32(Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(b, b.getF32Type(), value);
+}
+
+Value EpilogueBuilder::loadAt(Value pointer, Type element, Value position) {
+  Value wide = position;
+  if (position.getType().isInteger(32))
+    wide = arith::ExtUIOp::create(b, b.getI64Type(), position);
+  Value address = LLVM::GEPOp::create(b, pointer.getType(), element, pointer,
+                                      ArrayRef<LLVM::GEPArg>{wide});
+  return LLVM::LoadOp::create(b, element, address);
+}
+
+/// The bias of a weight row of the tile's expert. Rows past the last weight
+/// row are not stored; they read the last one's bias.
+Value EpilogueBuilder::loadBias(Value weightRow) {
+  if (!operands.bias)
+    return Value();
+  Value row = b.minUnsigned(weightRow, b.i32(plan.weightRows - 1));
+  Value expert = arith::ExtUIOp::create(b, b.getI64Type(), tile.expert);
+  Value first = arith::MulIOp::create(
+      b, expert, arith::ConstantIntOp::create(b, plan.weightRows, 64));
+  Value position = arith::AddIOp::create(
+      b, first, arith::ExtUIOp::create(b, b.getI64Type(), row));
+  return toF32(loadAt(operands.bias, plan.biasType, position));
+}
+
+Value EpilogueBuilder::finishValue(const OutputValue &value, Value scale) {
+  Value result = createActivation(b, plan.activation, value.gate);
+  if (value.up)
+    result = arith::MulFOp::create(b, result, value.up);
+  if (scale)
+    result = arith::MulFOp::create(b, result, scale);
+  if (plan.resultType.isF32())
+    return result;
+  return arith::TruncFOp::create(b, plan.resultType, result);
+}
+
+void EpilogueBuilder::storeValue(Value rowPointer, Value scale,
+                                 const OutputValue &value) {
+  auto store = [&] {
+    Value position =
+        arith::ExtUIOp::create(b, b.getI64Type(), value.output);
+    Value address =
+        LLVM::GEPOp::create(b, rowPointer.getType(), plan.resultType,
+                            rowPointer, ArrayRef<LLVM::GEPArg>{position});
+    LLVM::StoreOp::create(b, finishValue(value, scale), address);
+  };
+  if (!plan.hasPartialOutputs())
+    return store();
+  b.createIf(b.compare(arith::CmpIPredicate::ult, value.output,
+                       b.i32(plan.resultColumns)),
+             store);
+}
+
+void EpilogueBuilder::storeRow(
+    Value row, function_ref<void(Value, Value)> storeValues) {
+  Value isOwn = b.compare(arith::CmpIPredicate::ult, row, tile.endRow);
+  b.createIf(isOwn, [&] {
+    auto storeAt = [&](Value resultRow) {
+      Value scale;
+      if (operands.scale)
+        scale = toF32(loadAt(operands.scale, plan.scaleType, row));
+      Value first = arith::MulIOp::create(
+          b, resultRow, arith::ConstantIntOp::create(b, plan.resultColumns, 64));
+      Value rowPointer = LLVM::GEPOp::create(
+          b, operands.result.getType(), plan.resultType, operands.result,
+          ArrayRef<LLVM::GEPArg>{first});
+      storeValues(rowPointer, scale);
+    };
+    if (!operands.scatter)
+      return storeAt(arith::ExtUIOp::create(b, b.getI64Type(), row));
+    Value target = loadAt(operands.scatter, plan.scatterType, row);
+    if (target.getType().isInteger(32))
+      target = arith::ExtSIOp::create(b, b.getI64Type(), target);
+    Value limit =
+        arith::ExtUIOp::create(b, b.getI64Type(), operands.numResultRows);
+    b.createIf(b.compare(arith::CmpIPredicate::ult, target, limit),
+               [&] { storeAt(target); });
+  });
+}
+
+void EpilogueBuilder::createSwapped() {
+  if (plan.gate == Gate::Interleaved)
+    return createSwappedInterleaved();
+  // With gate and up apart, the first half of a warpgroup's slabs are gate rows
+  // and the second half the up rows of the same outputs.
+  bool isGated = plan.isGated();
+  int64_t outputSlabs = isGated ? plan.slabs / 2 : plan.slabs;
+  Value warpgroupOutput =
+      b.mul(ids.warpgroup, outputSlabs * kSlabRows);
+  Value rowInSlab =
+      b.add(b.mul(b.remUnsigned(ids.warp, 4), 16), laneRow);
+  Value firstOutput = b.add(b.add(getTileOutput(), warpgroupOutput), rowInSlab);
+
+  struct Row {
+    Value output, gateBias, upBias;
+  };
+  SmallVector<Row> rows;
+  for (int64_t slab = 0; slab < outputSlabs; ++slab)
+    for (int64_t half : {0, 1}) {
+      Value output = b.add(firstOutput, slab * kSlabRows + 8 * half);
+      Value upBias;
+      if (isGated)
+        upBias = loadBias(b.add(output, plan.resultColumns));
+      rows.push_back({output, loadBias(output), upBias});
+    }
+  for (int64_t j = 0; j < plan.n / 8; ++j)
+    for (int64_t column : {0, 1}) {
+      Value row = b.add(b.add(tile.firstRow, laneColumn), 8 * j + column);
+      storeRow(row, [&](Value rowPointer, Value scale) {
+        for (auto [i, info] : llvm::enumerate(rows)) {
+          int64_t slab = i / 2, half = i % 2;
+          OutputValue value;
+          value.output = info.output;
+          value.gate =
+              addBias(getRegister(slab, j, half, column), info.gateBias);
+          if (isGated)
+            value.up =
+                addBias(getRegister(slab + outputSlabs, j, half, column),
+                        info.upBias);
+          storeValue(rowPointer, scale, value);
+        }
+      });
+    }
+}
+
+/// Gate and up of one output stand in neighbouring rows, four lanes apart.
+/// Lanes of even rows take over the even column of the pair, those of odd rows
+/// the odd one, so that one shuffle serves two outputs.
+void EpilogueBuilder::createSwappedInterleaved() {
+  Value isUp = b.compare(arith::CmpIPredicate::ne,
+                         arith::AndIOp::create(b, laneRow, b.i32(1)), b.i32(0));
+  Value ownColumn = b.select(isUp, b.i32(1), b.i32(0));
+  Value tileRow = b.mul(tile.outputTile, plan.getTileRowStride());
+  for (int64_t slab = 0; slab < plan.slabs; ++slab)
+    for (int64_t half : {0, 1}) {
+      Value weightRow =
+          b.add(b.add(tileRow, groupRow), slab * kSlabRows + 8 * half);
+      Value bias = loadBias(weightRow);
+      Value output = b.divUnsigned(weightRow, 2);
+      for (int64_t j = 0; j < plan.n / 8; ++j) {
+        Value even = addBias(getRegister(slab, j, half, 0), bias);
+        Value odd = addBias(getRegister(slab, j, half, 1), bias);
+        Value received = b.shuffle(gpu::ShuffleMode::XOR,
+                                   b.select(isUp, even, odd), 4);
+        OutputValue value;
+        value.output = output;
+        value.gate = b.select(isUp, received, even);
+        value.up = b.select(isUp, odd, received);
+        Value row = b.add(
+            b.add(b.add(tile.firstRow, laneColumn), 8 * j), ownColumn);
+        storeRow(row, [&](Value rowPointer, Value scale) {
+          storeValue(rowPointer, scale, value);
+        });
+      }
+    }
+}
+
+void EpilogueBuilder::createUnswapped() {
+  for (int64_t slab = 0; slab < plan.slabs; ++slab)
+    for (int64_t half : {0, 1})
+      createUnswappedRow(slab, half);
+}
+
+void EpilogueBuilder::createUnswappedRow(int64_t slab, int64_t half) {
+  Value row = b.add(b.add(tile.firstRow, groupRow),
+                    slab * kSlabRows + 8 * half);
+  Value tileRow = b.mul(tile.outputTile, plan.getTileRowStride());
+  bool isConcat = plan.gate == Gate::Concat;
+  bool isInterleaved = plan.gate == Gate::Interleaved;
+  int64_t upDistance = plan.tileOutputs / 8;
+  storeRow(row, [&](Value rowPointer, Value scale) {
+    for (int64_t j = 0; j < plan.n / 8 / (isConcat ? 2 : 1); ++j) {
+      for (int64_t column : {0, 1}) {
+        Value weightRow = b.add(b.add(tileRow, laneColumn), 8 * j + column);
+        OutputValue value;
+        value.output = weightRow;
+        value.gate = addBias(getRegister(slab, j, half, column),
+                             loadBias(weightRow));
+        if (isConcat)
+          value.up = addBias(
+              getRegister(slab, j + upDistance, half, column),
+              loadBias(b.add(weightRow, plan.resultColumns)));
+        if (isInterleaved) {
+          value.up = addBias(getRegister(slab, j, half, 1),
+                             loadBias(b.add(weightRow, 1)));
+          value.output = b.divUnsigned(weightRow, 2);
+        }
+        storeValue(rowPointer, scale, value);
+        if (isInterleaved)
+          break;
+      }
+    }
+  });
+}
+
+void mlir::moe::createEpilogue(KernelBuilder &b, const KernelPlan &plan,
+                               const ThreadIds &ids, const Tile &tile,
+                               Value registers,
+                               const EpilogueOperands &operands) {
+  EpilogueBuilder(b, plan, ids, tile, registers, operands).create();
+}
+
+/// x / (1 + exp(-y)): x times the logistic function of y. The approximate
+/// exponential is an instruction of the GPU; the exact one is a call into a
+/// library that a machine without a CUDA toolkit does not have.
+static Value createLogisticProduct(ImplicitLocOpBuilder &b, Value x, Value y) {
+  Value negated = arith::NegFOp::create(b, y);
+  Value exponential =
+      math::ExpOp::create(b, negated, arith::FastMathFlags::afn);
+  Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1.0f));
+  return arith::DivFOp::create(b, x,
+                               arith::AddFOp::create(b, exponential, one));
+}
+
+Value mlir::moe::createActivation(ImplicitLocOpBuilder &b,
+                                  Activation activation, Value x) {
+  auto constant = [&](float value) -> Value {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+  };
+  switch (activation) {
+  case Activation::None:
+    return x;
+  case Activation::SiLU:
+    return createLogisticProduct(b, x, x);
+  case Activation::GELU: {
+    Value scaled = arith::MulFOp::create(b, x, constant(0.70710678118654752f));
+    Value half = arith::MulFOp::create(b, x, constant(0.5f));
+    Value erf = math::ErfOp::create(b, scaled);
+    return arith::MulFOp::create(b, half,
+                                 arith::AddFOp::create(b, erf, constant(1.0f)));
+  }
+  case Activation::GELUTanh: {
+    // x/2 (1 + tanh u) = x / (1 + exp(-2 u)).
+    Value square = arith::MulFOp::create(b, x, x);
+    Value cubic = arith::MulFOp::create(b, square, constant(0.044715f));
+    cubic = arith::AddFOp::create(b, cubic, constant(1.0f));
+    Value twice = arith::MulFOp::create(b, x, constant(1.5957691216057308f));
+    return createLogisticProduct(b, x,
+                                 arith::MulFOp::create(b, twice, cubic));
+  }
+  case Activation::ReLU:
+    return arith::MaximumFOp::create(b, x, constant(0.0f));
+  case Activation::ReLU2: {
+    Value positive = arith::MaximumFOp::create(b, x, constant(0.0f));
+    return arith::MulFOp::create(b, positive, positive);
+  }
+  }
+  llvm_unreachable("unknown activation");
+}

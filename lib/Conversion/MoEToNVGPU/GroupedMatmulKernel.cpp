@@ -1,0 +1,296 @@
+//===- GroupedMatmulKernel.cpp - one launch a grouped matmul --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A persistent kernel: every block takes each gridDim-th tile. In a block, one
+// warpgroup produces and the others consume, through a ring of stages:
+//
+//   warp 0      init barriers |
+//   warp 1      group table   |  barrier
+//   producer                     load 0  load 1  load 2  ...  (waits: empty)
+//   consumers                            mma 0   mma 1   ...  | store tile
+//                                                release 0    (waits: full)
+//
+// The producer runs ahead over the ends of tiles, so the loads of the next tile
+// are under way while a consumer still stores the last one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GroupedMatmulKernel.h"
+
+#include "KernelBuilder.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+/// Registers a thread for producers; for consumers by their number of
+/// warpgroups. 128 threads a warpgroup share the 64 K registers of an SM.
+static constexpr int64_t kProducerRegisters = 40;
+static int64_t getConsumerRegisters(int64_t warpgroups) {
+  return warpgroups < 3 ? 224 : 152;
+}
+
+namespace {
+
+/// The arguments of the kernel by name.
+struct KernelArguments {
+  Value weightMap, tokenMap, groups, numRows;
+  EpilogueOperands epilogue;
+};
+
+class GroupedMatmulKernelBuilder {
+public:
+  GroupedMatmulKernelBuilder(KernelBuilder &b, const KernelPlan &plan)
+      : b(b), plan(plan) {}
+
+  LLVM::LLVMFuncOp create(StringRef name);
+
+private:
+  LLVM::LLVMFuncOp createFunction(StringRef name);
+  KernelArguments readArguments(LLVM::LLVMFuncOp function);
+  void createPrologue(const ThreadIds &ids, const KernelArguments &args,
+                      const Ring &ring, const GroupTable &table);
+  void createProducer(const ThreadIds &ids, const Ring &ring,
+                      const GroupTable &table, const OperandStreams &streams);
+  void createConsumer(const ThreadIds &ids, const Ring &ring,
+                      const GroupTable &table, const Accumulator &accumulator,
+                      const EpilogueOperands &operands);
+  RingPosition createTileOfConsumer(const ThreadIds &ids, const Ring &ring,
+                                    const Tile &tile, RingPosition position,
+                                    const Accumulator &accumulator,
+                                    const EpilogueOperands &operands);
+
+  /// Emits a loop over this block's tiles that carries a ring position through
+  /// `body`.
+  void createTileLoop(const GroupTable &table, RingPosition start,
+                      function_ref<RingPosition(const Tile &, RingPosition)>
+                          body);
+
+  KernelBuilder &b;
+  const KernelPlan &plan;
+};
+
+} // namespace
+
+LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
+  MLIRContext *context = b.getContext();
+  Type generic = LLVM::LLVMPointerType::get(context);
+  Type global = LLVM::LLVMPointerType::get(context, 1);
+  SmallVector<Type> parameters = {generic, generic, global};
+  parameters.append(
+      !!plan.biasType + !!plan.scaleType + !!plan.scatterType + 1, global);
+  parameters.append(plan.scatterType ? 2 : 1, b.getI32Type());
+  auto function = LLVM::LLVMFuncOp::create(
+      b, name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                  parameters));
+  // Tensor maps are parameters by value, 128 bytes each, that TMA reads where
+  // they are; gpu.func cannot say so, hence an llvm.func.
+  Type map = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
+  for (unsigned i : {0, 1}) {
+    function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
+                        TypeAttr::get(map));
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(64));
+    function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
+                        b.getUnitAttr());
+  }
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    b.getUnitAttr());
+  function->setAttr(
+      NVVM::NVVMDialect::getReqntidAttrName(),
+      b.getDenseI32ArrayAttr({static_cast<int32_t>(plan.getNumThreads()), 1,
+                              1}));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    b.getI32IntegerAttr(1));
+  return function;
+}
+
+KernelArguments
+GroupedMatmulKernelBuilder::readArguments(LLVM::LLVMFuncOp function) {
+  KernelArguments args;
+  unsigned next = 0;
+  auto take = [&] { return function.getArgument(next++); };
+  auto takeMap = [&](const OperandTile &tile, bool hasExpertDimension) {
+    Type type = getTensorMapType(tile, plan.elementType, hasExpertDimension);
+    return UnrealizedConversionCastOp::create(b, type, take()).getResult(0);
+  };
+  args.weightMap = takeMap(plan.getWeightTile(), /*hasExpertDimension=*/true);
+  args.tokenMap = takeMap(plan.getTokenTile(), /*hasExpertDimension=*/false);
+  args.groups = take();
+  if (plan.biasType)
+    args.epilogue.bias = take();
+  if (plan.scaleType)
+    args.epilogue.scale = take();
+  if (plan.scatterType)
+    args.epilogue.scatter = take();
+  args.epilogue.result = take();
+  args.numRows = take();
+  if (plan.scatterType)
+    args.epilogue.numResultRows = take();
+  return args;
+}
+
+void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
+                                                const KernelArguments &args,
+                                                const Ring &ring,
+                                                const GroupTable &table) {
+  auto isWarp = [&](int64_t warp) {
+    return b.compare(arith::CmpIPredicate::eq, ids.warp, b.i32(warp));
+  };
+  b.createIf(isWarp(0), [&] {
+    b.createIf(NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()), [&] {
+      nvgpu::TmaPrefetchOp::create(b, args.weightMap, Value());
+      nvgpu::TmaPrefetchOp::create(b, args.tokenMap, Value());
+      ring.initBarriers(b);
+    });
+  });
+  b.createIf(isWarp(1),
+             [&] { table.build(b, args.groups, args.numRows, ids.lane); });
+  gpu::BarrierOp::create(b);
+}
+
+void GroupedMatmulKernelBuilder::createTileLoop(
+    const GroupTable &table, RingPosition start,
+    function_ref<RingPosition(const Tile &, RingPosition)> body) {
+  auto toIndex = [&](Value value) { return b.toIndex(value); };
+  Value first = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
+  Value step = toIndex(NVVM::GridDimXOp::create(b, b.getI32Type()));
+  auto loop = scf::ForOp::create(b, first, table.getNumTiles(b), step,
+                                 ValueRange{start.stage, start.phase});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Tile tile = table.getTile(b, loop.getInductionVar());
+  RingPosition position =
+      body(tile, {loop.getRegionIterArg(0), loop.getRegionIterArg(1)});
+  scf::YieldOp::create(b, ValueRange{position.stage, position.phase});
+}
+
+void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
+                                                const Ring &ring,
+                                                const GroupTable &table,
+                                                const OperandStreams &streams) {
+  Value warp = b.i32(plan.warpgroups * (kWarpgroupThreads / kWarpThreads));
+  Value isFirstWarp = b.compare(arith::CmpIPredicate::eq, ids.warp, warp);
+  b.createIf(isFirstWarp, [&] {
+    b.createIf(NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()), [&] {
+      createTileLoop(
+          table, ring.getProducerStart(b),
+          [&](const Tile &tile, RingPosition position) -> RingPosition {
+            auto loop = scf::ForOp::create(
+                b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
+                ValueRange{position.stage, position.phase});
+            OpBuilder::InsertionGuard guard(b);
+            b.setInsertionPointToStart(loop.getBody());
+            RingPosition at = {loop.getRegionIterArg(0),
+                               loop.getRegionIterArg(1)};
+            ring.waitEmpty(b, at);
+            ring.expectBytes(b, at);
+            streams.load(b, ring, at, tile, loop.getInductionVar());
+            RingPosition next = ring.advance(b, at);
+            scf::YieldOp::create(b, ValueRange{next.stage, next.phase});
+            return {loop.getResult(0), loop.getResult(1)};
+          });
+    });
+  });
+}
+
+RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
+    const ThreadIds &ids, const Ring &ring, const Tile &tile,
+    RingPosition position, const Accumulator &accumulator,
+    const EpilogueOperands &operands) {
+  Value threadInGroup = b.remUnsigned(ids.thread, kWarpgroupThreads);
+  Value isLeader =
+      b.compare(arith::CmpIPredicate::eq, threadInGroup, b.i32(0));
+  auto loop = scf::ForOp::create(
+      b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
+      ValueRange{accumulator.createZero(b), position.stage, position.phase});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    RingPosition at = {loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
+    ring.waitFull(b, at);
+    Value sum = accumulator.multiply(b, ring, at, ids.warpgroup,
+                                     loop.getRegionIterArg(0));
+    // This step may still be running; the one before is done.
+    Value hasPrevious = b.compare(arith::CmpIPredicate::ne,
+                                  loop.getInductionVar(), b.i32(0));
+    b.createIf(b.logicalAnd(isLeader, hasPrevious),
+               [&] { ring.releasePrevious(b, at); });
+    RingPosition next = ring.advance(b, at);
+    scf::YieldOp::create(b, ValueRange{sum, next.stage, next.phase});
+  }
+  RingPosition end = {loop.getResult(1), loop.getResult(2)};
+  Value registers = accumulator.finish(b, loop.getResult(0));
+  b.createIf(isLeader, [&] { ring.releasePrevious(b, end); });
+  createEpilogue(b, plan, ids, tile, registers, operands);
+  return end;
+}
+
+void GroupedMatmulKernelBuilder::createConsumer(
+    const ThreadIds &ids, const Ring &ring, const GroupTable &table,
+    const Accumulator &accumulator, const EpilogueOperands &operands) {
+  createTileLoop(table, ring.getConsumerStart(b),
+                 [&](const Tile &tile, RingPosition position) {
+                   return createTileOfConsumer(ids, ring, tile, position,
+                                               accumulator, operands);
+                 });
+}
+
+LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
+  LLVM::LLVMFuncOp function = createFunction(name);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(function.addEntryBlock(b));
+  KernelArguments args = readArguments(function);
+  Value shared = memref::GetGlobalOp::create(
+      b, b.sharedType({0}, b.getI8Type()), kSharedMemoryName);
+  ThreadIds ids(b);
+  Ring ring(b, plan, shared);
+  GroupTable table(b, plan, shared);
+  createPrologue(ids, args, ring, table);
+
+  Value mapA = plan.isSwapped ? args.weightMap : args.tokenMap;
+  Value mapB = plan.isSwapped ? args.tokenMap : args.weightMap;
+  Value isProducer = b.compare(arith::CmpIPredicate::eq, ids.warpgroup,
+                               b.i32(plan.warpgroups));
+  auto roles = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard roleGuard(b);
+    b.setInsertionPointToStart(roles.thenBlock());
+    NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
+                                   NVVM::SetMaxRegisterAction::decrease);
+    createProducer(ids, ring, table,
+                   OperandStreams(plan, shared, args.weightMap, args.tokenMap));
+    b.setInsertionPointToStart(roles.elseBlock());
+    NVVM::SetMaxRegisterOp::create(b, getConsumerRegisters(plan.warpgroups),
+                                   NVVM::SetMaxRegisterAction::increase);
+    createConsumer(ids, ring, table, Accumulator(plan, shared, mapA, mapB),
+                   args.epilogue);
+  }
+  LLVM::ReturnOp::create(b, ValueRange());
+  return function;
+}
+
+LLVM::LLVMFuncOp mlir::moe::createGroupedMatmulKernel(OpBuilder &builder,
+                                                      Location loc,
+                                                      const KernelPlan &plan,
+                                                      StringRef name) {
+  KernelBuilder b(loc, builder);
+  return GroupedMatmulKernelBuilder(b, plan).create(name);
+}
+
+void mlir::moe::createSharedMemory(OpBuilder &builder, Location loc) {
+  auto space = gpu::AddressSpaceAttr::get(builder.getContext(),
+                                          gpu::AddressSpace::Workgroup);
+  auto type = MemRefType::get({0}, builder.getI8Type(),
+                              MemRefLayoutAttrInterface(), space);
+  memref::GlobalOp::create(builder, loc, kSharedMemoryName,
+                           /*sym_visibility=*/StringAttr(), type,
+                           /*initial_value=*/Attribute(), /*constant=*/false,
+                           builder.getI64IntegerAttr(1024));
+}

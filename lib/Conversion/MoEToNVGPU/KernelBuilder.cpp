@@ -1,0 +1,107 @@
+//===- KernelBuilder.cpp - arithmetic, shared memory, threads -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelBuilder.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+Value KernelBuilder::i32(int64_t value) {
+  return arith::ConstantIntOp::create(*this, value, 32);
+}
+
+Value KernelBuilder::index(int64_t value) {
+  return arith::ConstantIndexOp::create(*this, value);
+}
+
+Value KernelBuilder::toIndex(Value value) {
+  return arith::IndexCastUIOp::create(*this, getIndexType(), value);
+}
+
+Value KernelBuilder::add(Value lhs, Value rhs) {
+  return arith::AddIOp::create(*this, lhs, rhs);
+}
+
+Value KernelBuilder::add(Value lhs, int64_t rhs) {
+  return rhs == 0 ? lhs : add(lhs, i32(rhs));
+}
+
+Value KernelBuilder::sub(Value lhs, Value rhs) {
+  return arith::SubIOp::create(*this, lhs, rhs);
+}
+
+Value KernelBuilder::mul(Value lhs, Value rhs) {
+  return arith::MulIOp::create(*this, lhs, rhs);
+}
+
+Value KernelBuilder::mul(Value lhs, int64_t rhs) {
+  return rhs == 1 ? lhs : mul(lhs, i32(rhs));
+}
+
+Value KernelBuilder::divUnsigned(Value lhs, Value rhs) {
+  return arith::DivUIOp::create(*this, lhs, rhs);
+}
+
+Value KernelBuilder::divUnsigned(Value lhs, int64_t rhs) {
+  return divUnsigned(lhs, i32(rhs));
+}
+
+Value KernelBuilder::remUnsigned(Value lhs, int64_t rhs) {
+  return arith::RemUIOp::create(*this, lhs, i32(rhs));
+}
+
+Value KernelBuilder::minUnsigned(Value lhs, Value rhs) {
+  return arith::MinUIOp::create(*this, lhs, rhs);
+}
+
+Value KernelBuilder::compare(arith::CmpIPredicate predicate, Value lhs,
+                             Value rhs) {
+  return arith::CmpIOp::create(*this, predicate, lhs, rhs);
+}
+
+Value KernelBuilder::logicalAnd(Value lhs, Value rhs) {
+  return arith::AndIOp::create(*this, lhs, rhs);
+}
+
+Value KernelBuilder::select(Value condition, Value ifTrue, Value ifFalse) {
+  return arith::SelectOp::create(*this, condition, ifTrue, ifFalse);
+}
+
+MemRefType KernelBuilder::sharedType(ArrayRef<int64_t> shape, Type element) {
+  return MemRefType::get(
+      shape, element, MemRefLayoutAttrInterface(),
+      gpu::AddressSpaceAttr::get(getContext(), gpu::AddressSpace::Workgroup));
+}
+
+Value KernelBuilder::sharedView(Value shared, Value byteOffset,
+                                ArrayRef<int64_t> shape, Type element) {
+  return memref::ViewOp::create(*this, sharedType(shape, element), shared,
+                                byteOffset, ValueRange());
+}
+
+void KernelBuilder::createIf(Value condition, function_ref<void()> body) {
+  auto ifOp = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(ifOp.thenBlock());
+  body();
+}
+
+Value KernelBuilder::shuffle(gpu::ShuffleMode mode, Value value,
+                             int64_t offset) {
+  return gpu::ShuffleOp::create(*this, value, i32(offset), i32(kWarpThreads), mode)
+      .getShuffleResult();
+}
+
+ThreadIds::ThreadIds(KernelBuilder &b) {
+  thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  lane = b.remUnsigned(thread, kWarpThreads);
+  // A shuffle makes the index uniform for ptxas too, which otherwise moves
+  // descriptor registers into predicated code.
+  warp = b.shuffle(gpu::ShuffleMode::IDX, b.divUnsigned(thread, kWarpThreads), 0);
+  warpgroup = b.divUnsigned(warp, kWarpgroupThreads / kWarpThreads);
+}

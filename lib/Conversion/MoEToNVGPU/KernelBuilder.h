@@ -1,0 +1,214 @@
+//===- KernelBuilder.h - the parts a kernel is built from -------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts that GPU kernels of this project share. Each part emits the IR of
+// one concern and knows nothing of the others:
+//
+//   Ring         stages of shared memory behind full and empty barriers
+//   GroupTable   which rows and tiles belong to which expert
+//   WeightStream, TokenStream   TMA loads of one stage
+//   Accumulator  matrix instructions of one stage
+//   Epilogue     what happens to a finished tile
+//
+// Arithmetic inside a kernel is on i32; only what indexes a memref is `index`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CONVERSION_MOETONVGPU_KERNELBUILDER_H
+#define LIB_CONVERSION_MOETONVGPU_KERNELBUILDER_H
+
+#include "KernelPlan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir {
+namespace moe {
+
+/// An op builder with the i32 arithmetic that kernels are made of.
+class KernelBuilder : public ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  Value i32(int64_t value);
+  Value index(int64_t value);
+  Value toIndex(Value value);
+  Value add(Value lhs, Value rhs);
+  Value add(Value lhs, int64_t rhs);
+  Value sub(Value lhs, Value rhs);
+  Value mul(Value lhs, Value rhs);
+  Value mul(Value lhs, int64_t rhs);
+  Value divUnsigned(Value lhs, Value rhs);
+  Value divUnsigned(Value lhs, int64_t rhs);
+  Value remUnsigned(Value lhs, int64_t rhs);
+  Value minUnsigned(Value lhs, Value rhs);
+  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
+  Value logicalAnd(Value lhs, Value rhs);
+  Value select(Value condition, Value ifTrue, Value ifFalse);
+
+  /// A `memref` view of the block's shared memory at a byte offset (index).
+  MemRefType sharedType(ArrayRef<int64_t> shape, Type element);
+  Value sharedView(Value shared, Value byteOffset, ArrayRef<int64_t> shape,
+                   Type element);
+
+  /// Emits `body` under `condition`.
+  void createIf(Value condition, function_ref<void()> body);
+
+  /// A value of another lane of the warp.
+  Value shuffle(gpu::ShuffleMode mode, Value value, int64_t offset);
+};
+
+/// Where a thread stands in its block; the warp and warpgroup indices are the
+/// same in every lane, and the compiler can see it.
+struct ThreadIds {
+  explicit ThreadIds(KernelBuilder &b);
+  Value thread, lane, warp, warpgroup;
+};
+
+/// A place in the ring: which stage, and the parity its barrier is in.
+struct RingPosition {
+  Value stage, phase;
+};
+
+/// `stages` buffers of shared memory that a producer fills and consumers
+/// drain. Stage s is full when full[s] completes, empty when empty[s] does.
+class Ring {
+public:
+  Ring(KernelBuilder &b, const KernelPlan &plan, Value shared);
+
+  /// By one thread, before any other use: one arrival (and the bytes of the
+  /// TMA loads) makes a stage full, one of each consumer warpgroup empty.
+  void initBarriers(KernelBuilder &b) const;
+
+  /// Where the producer starts: the first wait for an empty stage passes.
+  RingPosition getProducerStart(KernelBuilder &b) const;
+  RingPosition getConsumerStart(KernelBuilder &b) const;
+  RingPosition advance(KernelBuilder &b, RingPosition position) const;
+
+  void waitEmpty(KernelBuilder &b, RingPosition position) const;
+  void waitFull(KernelBuilder &b, RingPosition position) const;
+  void expectBytes(KernelBuilder &b, RingPosition position) const;
+  /// Gives back the stage before `position`.
+  void releasePrevious(KernelBuilder &b, RingPosition position) const;
+
+  /// Bytes from the start of shared memory to the stage of `position`.
+  Value getStageOffset(KernelBuilder &b, RingPosition position) const;
+  Value getFullBarriers() const { return full; }
+
+private:
+  void wait(KernelBuilder &b, Value barriers, RingPosition position) const;
+
+  const KernelPlan &plan;
+  Value full, empty;
+};
+
+/// One unit of work: some tokens of one expert by some of its outputs.
+struct Tile {
+  Value expert;
+  /// First token row, and one past the last token row of the expert.
+  Value firstRow, endRow;
+  /// Index of the output tile within the expert.
+  Value outputTile;
+};
+
+/// Row and tile ranges of the experts, in shared memory, made from whatever
+/// stands in the groups operand: rows ascend and stay within [0, R].
+class GroupTable {
+public:
+  GroupTable(KernelBuilder &b, const KernelPlan &plan, Value shared);
+
+  /// By one whole warp: fills the table from `groups` (a global pointer).
+  void build(KernelBuilder &b, Value groups, Value numRows, Value lane) const;
+  /// Number of tiles of all experts, as index.
+  Value getNumTiles(KernelBuilder &b) const;
+  /// Tile number `index` of them: experts ascending; within an expert the token
+  /// tiles that share weights are neighbours.
+  Tile getTile(KernelBuilder &b, Value index) const;
+
+private:
+  /// Rows [first, second) of the expert of this lane; see build.
+  std::pair<Value, Value> getRows(KernelBuilder &b, Value groups, Value expert,
+                                  Value isExpert, Value numRows, Value lane,
+                                  Value carriedRow) const;
+  Value loadGroup(KernelBuilder &b, Value groups, Value position,
+                  Value numRows) const;
+
+  const KernelPlan &plan;
+  Value rowStarts, tileStarts;
+};
+
+/// A TMA descriptor of the kernel, seen as nvgpu's type.
+nvgpu::TensorMapDescriptorType getTensorMapType(const OperandTile &tile,
+                                                Type element,
+                                                bool hasExpertDimension);
+
+/// TMA loads of the weight and the token tile of one stage.
+class OperandStreams {
+public:
+  OperandStreams(const KernelPlan &plan, Value shared, Value weightMap,
+                 Value tokenMap)
+      : plan(plan), shared(shared), weightMap(weightMap), tokenMap(tokenMap) {}
+
+  /// Loads k-step `kStep` of `tile` into the stage at `position`.
+  void load(KernelBuilder &b, const Ring &ring, RingPosition position,
+            const Tile &tile, Value kStep) const;
+
+private:
+  void loadWeights(KernelBuilder &b, const Ring &ring, RingPosition position,
+                   const Tile &tile, Value firstDepth) const;
+  void loadTokens(KernelBuilder &b, const Ring &ring, RingPosition position,
+                  const Tile &tile, Value firstDepth) const;
+
+  const KernelPlan &plan;
+  Value shared, weightMap, tokenMap;
+};
+
+/// The registers of one consumer warpgroup: slabs of 64 rows by n columns.
+class Accumulator {
+public:
+  Accumulator(const KernelPlan &plan, Value shared, Value mapA, Value mapB)
+      : plan(plan), shared(shared), mapA(mapA), mapB(mapB) {}
+
+  Value createZero(KernelBuilder &b) const;
+  /// Adds the product of the stage at `position`. On return the matrix
+  /// instructions of the stage before have completed, its own may be running.
+  Value multiply(KernelBuilder &b, const Ring &ring, RingPosition position,
+                 Value warpgroup, Value accumulator) const;
+  /// Waits for all matrix instructions; the registers may be read after it.
+  Value finish(KernelBuilder &b, Value accumulator) const;
+
+private:
+  nvgpu::WarpgroupAccumulatorType getType(KernelBuilder &b) const;
+
+  const KernelPlan &plan;
+  Value shared, mapA, mapB;
+};
+
+/// Global pointers and sizes an epilogue works with; null where absent.
+struct EpilogueOperands {
+  Value bias, scale, scatter, result;
+  Value numResultRows;
+};
+
+/// Emits bias, activation, scale and the predicated store of one finished tile.
+/// `registers` is the accumulator as a struct of structs of f32.
+void createEpilogue(KernelBuilder &b, const KernelPlan &plan,
+                    const ThreadIds &ids, const Tile &tile, Value registers,
+                    const EpilogueOperands &operands);
+
+/// Emits `activation` on an f32 value, without calls into a device library.
+Value createActivation(ImplicitLocOpBuilder &b, Activation activation,
+                       Value value);
+
+} // namespace moe
+} // namespace mlir
+
+#endif // LIB_CONVERSION_MOETONVGPU_KERNELBUILDER_H

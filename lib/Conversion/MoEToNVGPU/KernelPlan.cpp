@@ -1,0 +1,204 @@
+//===- KernelPlan.cpp - what a grouped matmul kernel is made of -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelPlan.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+/// Shared memory one block can have on sm_90 (CUDA C++ Programming Guide,
+/// compute capability 9.0: 227 KiB).
+static constexpr int64_t kMaxSharedBytes = 227 * 1024;
+/// TMA strides and base addresses are multiples of 16 bytes (CUDA driver API,
+/// cuTensorMapEncodeTiled).
+static constexpr int64_t kTmaAlignment = 16;
+
+FailureOr<KernelPlan> KernelPlan::create(GroupedMatmulInterface op) {
+  KernelPlan plan;
+  if (failed(plan.readProblem(op)) || failed(plan.readSchedule(op)) ||
+      failed(plan.layOutTiles(op)) || failed(plan.layOutSharedMemory(op)))
+    return failure();
+  return plan;
+}
+
+static LogicalResult verifyOperandLayouts(GroupedMatmulInterface op) {
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    if (!type)
+      return op->emitOpError("is on tensors; bufferize it before "
+                             "convert-moe-to-nvgpu");
+    if (!type.getLayout().isIdentity())
+      return op->emitOpError("has an operand of type ")
+             << type << "; the GPU kernel needs contiguous memrefs";
+  }
+  if (op.hasTransposedTokens() || op.hasTransposedResult())
+    return op->emitOpError("has transposed tokens or a transposed result; run "
+                           "moe-fold-transposes before convert-moe-to-nvgpu");
+  return success();
+}
+
+static LogicalResult verifyAlignment(GroupedMatmulInterface op,
+                                     int64_t elements, StringRef name,
+                                     StringRef operand, unsigned bits) {
+  int64_t bytes = elements * bits / 8;
+  if (bytes % kTmaAlignment == 0)
+    return success();
+  return op->emitOpError() << name << " of the " << operand << " is "
+                           << elements << " elements, " << bytes
+                           << " bytes; TMA needs rows of a multiple of 16 "
+                              "bytes: pad "
+                           << name << " or use --target=cpu";
+}
+
+LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
+  if (failed(verifyOperandLayouts(op)))
+    return failure();
+  if (op.getGather())
+    return op->emitOpError("has a gather operand, which the GPU kernel does "
+                           "not take yet; use moe-decompose-experts with "
+                           "gather=copy");
+  Type element = op.getTokens().getType().getElementType();
+  if (!element.isBF16() && !element.isF16())
+    return op->emitOpError("has ")
+           << element
+           << " tokens; the GPU kernel takes bf16 and f16: cast the operands "
+              "or use --target=cpu";
+  auto elementTypeOf = [](TypedValue<ShapedType> value) -> Type {
+    return value ? value.getType().getElementType() : Type();
+  };
+  isSwapped = op.isSwapped();
+  weightLayout = op.getWeightLayout();
+  groupKind = op.getGroupKind();
+  if (EpilogueAttr epilogue = op.getEpilogueAttr()) {
+    activation = epilogue.getActivation();
+    gate = epilogue.getGate();
+  }
+  elementType = cast<FloatType>(element);
+  resultType = cast<FloatType>(elementTypeOf(op.getInit()));
+  biasType = dyn_cast_or_null<FloatType>(elementTypeOf(op.getBias()));
+  scaleType = dyn_cast_or_null<FloatType>(elementTypeOf(op.getScale()));
+  groupsType = cast<IntegerType>(elementTypeOf(op.getGroups()));
+  scatterType = dyn_cast_or_null<IntegerType>(elementTypeOf(op.getScatter()));
+  numExperts = op.getNumExperts();
+  depth = op.getContractionSize();
+  weightRows = op.getWeightRows();
+  resultColumns = op.getResultColumns();
+  for (int64_t size : {numExperts, depth, weightRows, resultColumns})
+    if (ShapedType::isDynamic(size))
+      return op->emitOpError("has a dynamic E, K or N; the GPU kernel needs "
+                             "weights of a static shape");
+  if (numExperts == 0 || depth == 0 || weightRows == 0)
+    return op->emitOpError("has weights without elements; canonicalize first");
+  if (failed(verifyAlignment(op, depth, "K", "tokens",
+                             element.getIntOrFloatBitWidth())))
+    return failure();
+  if (weightLayout == WeightLayout::KN)
+    return verifyAlignment(op, weightRows, "N", "kn weights",
+                           element.getIntOrFloatBitWidth());
+  return success();
+}
+
+LogicalResult KernelPlan::readSchedule(GroupedMatmulInterface op) {
+  ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule)
+    return op->emitOpError("has no schedule; run moe-select-schedule before "
+                           "convert-moe-to-nvgpu");
+  m = schedule.getM();
+  n = schedule.getN();
+  kStep = schedule.getK();
+  stages = schedule.getStages();
+  warpgroups = schedule.getWarpgroups();
+  slabs = m / (kSlabRows * warpgroups);
+  kSteps = llvm::divideCeil(depth, kStep);
+  bool isKMajor = weightLayout == WeightLayout::NK;
+  if (isSwapped && gate == Gate::Concat && slabs % 2 != 0)
+    return op->emitOpError("needs a schedule whose m is a multiple of 128 for "
+                           "each warpgroup (64 gate and 64 up rows), got m = ")
+           << m;
+  int64_t granule = isKMajor ? 8 : kSlabRows;
+  if (!isSwapped && gate == Gate::Concat && n % (2 * granule) != 0)
+    return op->emitOpError("needs a schedule whose n is a multiple of ")
+           << 2 * granule << " (gate and up), got n = " << n;
+  if (!isSwapped && !isKMajor && n % kSlabRows != 0)
+    return op->emitOpError("with kn weights needs a schedule whose n is a "
+                           "multiple of 64, got n = ")
+           << n;
+  // Accumulators live in registers: 64 x n elements over 128 threads a slab.
+  if (int64_t registers = slabs * n / 2; registers > 192)
+    return op->emitOpError("needs ")
+           << registers
+           << " accumulator registers a thread, more than the 192 that fit; "
+              "choose a smaller n or m";
+  return success();
+}
+
+LogicalResult KernelPlan::layOutTiles(GroupedMatmulInterface op) {
+  OperandTile weights, tokens;
+  weights.extent = isSwapped ? m : n;
+  weights.isKMajor = weightLayout == WeightLayout::NK;
+  tokens.extent = isSwapped ? n : m;
+  tokens.boxExtent =
+      tokens.extent <= kMaxBoxExtent ? tokens.extent : kSlabRows;
+  tileTokens = tokens.extent;
+  tileOutputs = weights.extent / (isGated() ? 2 : 1);
+  outputTiles = llvm::divideCeil(resultColumns, tileOutputs);
+
+  // The runs of consecutive weight rows that lie one behind the other in the
+  // tile: one, or with gate and up apart one of each for every consumer.
+  SmallVector<int64_t> runs = {0};
+  int64_t runExtent = weights.extent;
+  if (gate == Gate::Concat) {
+    runs.clear();
+    int64_t consumers = isSwapped ? warpgroups : 1;
+    runExtent = tileOutputs / consumers;
+    for (int64_t consumer = 0; consumer < consumers; ++consumer)
+      for (int64_t half : {0, 1})
+        runs.push_back(consumer * runExtent + half * resultColumns);
+  }
+  weights.boxExtent = weights.isKMajor && runExtent <= kMaxBoxExtent
+                          ? runExtent
+                          : kSlabRows;
+  for (auto [index, run] : llvm::enumerate(runs))
+    for (int64_t row = 0; row < runExtent; row += weights.boxExtent)
+      weightBoxes.push_back(
+          {run + row,
+           (static_cast<int64_t>(index) * runExtent + row) * kSwizzleBytes});
+  a = isSwapped ? weights : tokens;
+  b = isSwapped ? tokens : weights;
+  return success();
+}
+
+LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op) {
+  stageBytes = a.getBytes() + b.getBytes();
+  barrierOffset = stages * stageBytes;
+  // A full and an empty barrier a stage, 8 bytes each; then for every expert
+  // and for the end the first row and the first token tile, 4 bytes each.
+  tableOffset = barrierOffset + stages * 2 * 8;
+  sharedBytes = tableOffset + (numExperts + 1) * 2 * 4;
+  if (sharedBytes <= kMaxSharedBytes)
+    return success();
+  return op->emitOpError("needs ")
+         << sharedBytes << " bytes of shared memory with its schedule, but a "
+         << "block has " << kMaxSharedBytes << "; choose fewer stages";
+}
+
+std::string KernelPlan::getKey() const {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << isSwapped << ',' << static_cast<int>(weightLayout) << ','
+     << static_cast<int>(groupKind) << ',' << static_cast<int>(activation)
+     << ',' << static_cast<int>(gate);
+  for (Type type : {Type(elementType), Type(resultType), Type(biasType),
+                    Type(scaleType), Type(groupsType), Type(scatterType)})
+    os << ',' << type;
+  for (int64_t size : {numExperts, depth, weightRows, resultColumns, m, n,
+                       kStep, stages, warpgroups})
+    os << ',' << size;
+  return key;
+}

@@ -1,0 +1,105 @@
+//===- KernelPlan.h - what a grouped matmul kernel is made of ---*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every size and place that a grouped matmul kernel needs, worked out once from
+// the op and its schedule. The builders of the kernel's parts read it; none
+// does layout arithmetic of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CONVERSION_MOETONVGPU_KERNELPLAN_H
+#define LIB_CONVERSION_MOETONVGPU_KERNELPLAN_H
+
+#include "moe/Dialect/MoE/IR/MoE.h"
+
+namespace mlir {
+namespace moe {
+
+/// Bytes of one row of the 128-byte swizzle; one row holds `kDepth` elements.
+inline constexpr int64_t kSwizzleBytes = 128;
+/// Rows of a WGMMA instruction.
+inline constexpr int64_t kSlabRows = 64;
+/// Largest extent of a TMA box in one dimension (CUDA driver API,
+/// cuTensorMapEncodeTiled).
+inline constexpr int64_t kMaxBoxExtent = 256;
+inline constexpr int64_t kWarpThreads = 32;
+inline constexpr int64_t kWarpgroupThreads = 128;
+
+/// A tile of one operand of a stage in shared memory: `extent` rows (weight
+/// rows or tokens) of `depth` elements of K, loaded by boxes of `boxExtent`
+/// rows. K-major: one row of 128 bytes below the other. MN-major: panels of 64
+/// rows, each 64 k deep with 128 bytes of contiguous rows.
+struct OperandTile {
+  int64_t extent = 0;
+  int64_t boxExtent = 0;
+  bool isKMajor = true;
+
+  int64_t getBytes() const { return extent * kSwizzleBytes; }
+};
+
+/// One TMA box of a stage's weight tile: it starts at weight row
+/// `tileRow + rowOffset` of the expert and lands `byteOffset` into the tile.
+struct WeightBox {
+  int64_t rowOffset;
+  int64_t byteOffset;
+};
+
+/// See the file comment.
+struct KernelPlan {
+  /// Works out the plan of `op`, which is on memrefs, or reports what stands
+  /// against it as an error on `op`.
+  static FailureOr<KernelPlan> create(GroupedMatmulInterface op);
+
+  // The problem.
+  bool isSwapped = false;
+  WeightLayout weightLayout = WeightLayout::NK;
+  GroupKind groupKind = GroupKind::Offsets;
+  Activation activation = Activation::None;
+  Gate gate = Gate::None;
+  FloatType elementType, resultType;
+  /// Null where the op has no such operand.
+  FloatType biasType, scaleType;
+  IntegerType groupsType, scatterType;
+  int64_t numExperts = 0, depth = 0, weightRows = 0, resultColumns = 0;
+
+  // The schedule.
+  int64_t m = 0, n = 0, kStep = 0, stages = 0, warpgroups = 0;
+
+  // What follows from them.
+  OperandTile a, b;
+  SmallVector<WeightBox> weightBoxes;
+  /// Slabs of 64 rows a consumer warpgroup accumulates.
+  int64_t slabs = 0;
+  /// Tokens, and result columns, of one tile.
+  int64_t tileTokens = 0, tileOutputs = 0;
+  int64_t outputTiles = 0, kSteps = 0;
+  int64_t stageBytes = 0, barrierOffset = 0, tableOffset = 0, sharedBytes = 0;
+
+  bool isGated() const { return gate != Gate::None; }
+  const OperandTile &getWeightTile() const { return isSwapped ? a : b; }
+  const OperandTile &getTokenTile() const { return isSwapped ? b : a; }
+  int64_t getNumThreads() const { return kWarpgroupThreads * (warpgroups + 1); }
+  /// Weight rows from the start of one tile to the start of the next.
+  int64_t getTileRowStride() const {
+    return gate == Gate::Concat ? tileOutputs : getWeightTile().extent;
+  }
+  /// True if the last tile of an expert has fewer outputs than the others.
+  bool hasPartialOutputs() const { return resultColumns % tileOutputs != 0; }
+
+  /// Equal for two ops that one kernel can serve.
+  std::string getKey() const;
+
+private:
+  LogicalResult readProblem(GroupedMatmulInterface op);
+  LogicalResult readSchedule(GroupedMatmulInterface op);
+  LogicalResult layOutTiles(GroupedMatmulInterface op);
+  LogicalResult layOutSharedMemory(GroupedMatmulInterface op);
+};
+
+} // namespace moe
+} // namespace mlir
+
+#endif // LIB_CONVERSION_MOETONVGPU_KERNELPLAN_H

@@ -1,0 +1,103 @@
+//===- Ring.cpp - stages of shared memory behind barriers -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Parity: a barrier completes its phases 0, 1, 0, 1, ...; waiting for parity p
+// passes once the phase of parity p has completed. The producer starts with 1,
+// the parity of "the phase before the first", and so finds every stage empty.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelBuilder.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+/// Nanoseconds a barrier wait may sleep before it looks again; a hint only.
+static constexpr int64_t kWaitTicks = 10000000;
+
+/// Views part of shared memory as a group of barriers.
+static Value createBarrierGroup(KernelBuilder &b, const KernelPlan &plan,
+                                Value shared, int64_t byteOffset) {
+  Value memory = b.sharedView(shared, b.index(byteOffset), {plan.stages},
+                              b.getI64Type());
+  auto type = nvgpu::MBarrierGroupType::get(
+      b.getContext(), cast<MemRefType>(memory.getType()).getMemorySpace(),
+      plan.stages);
+  return UnrealizedConversionCastOp::create(b, type, memory).getResult(0);
+}
+
+Ring::Ring(KernelBuilder &b, const KernelPlan &plan, Value shared)
+    : plan(plan),
+      full(createBarrierGroup(b, plan, shared, plan.barrierOffset)),
+      empty(createBarrierGroup(b, plan, shared,
+                               plan.barrierOffset + 8 * plan.stages)) {}
+
+void Ring::initBarriers(KernelBuilder &b) const {
+  auto loop = scf::ForOp::create(b, b.index(0), b.index(plan.stages),
+                                 b.index(1));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value stage = loop.getInductionVar();
+    nvgpu::MBarrierInitOp::create(b, full, b.index(1), stage, Value());
+    nvgpu::MBarrierInitOp::create(b, empty, b.index(plan.warpgroups), stage,
+                                  Value());
+  }
+  NVVM::FenceMbarrierInitOp::create(b);
+}
+
+RingPosition Ring::getProducerStart(KernelBuilder &b) const {
+  return {b.i32(0), b.i32(1)};
+}
+
+RingPosition Ring::getConsumerStart(KernelBuilder &b) const {
+  return {b.i32(0), b.i32(0)};
+}
+
+RingPosition Ring::advance(KernelBuilder &b, RingPosition position) const {
+  Value next = b.add(position.stage, 1);
+  Value wraps = b.compare(arith::CmpIPredicate::eq, next, b.i32(plan.stages));
+  Value flipped = arith::XOrIOp::create(b, position.phase, b.i32(1));
+  return {b.select(wraps, b.i32(0), next),
+          b.select(wraps, flipped, position.phase)};
+}
+
+void Ring::wait(KernelBuilder &b, Value barriers, RingPosition position) const {
+  Value parity = arith::TruncIOp::create(b, b.getI1Type(), position.phase);
+  nvgpu::MBarrierTryWaitParityOp::create(b, barriers, parity,
+                                         b.index(kWaitTicks),
+                                         b.toIndex(position.stage));
+}
+
+void Ring::waitEmpty(KernelBuilder &b, RingPosition position) const {
+  wait(b, empty, position);
+}
+
+void Ring::waitFull(KernelBuilder &b, RingPosition position) const {
+  wait(b, full, position);
+}
+
+void Ring::expectBytes(KernelBuilder &b, RingPosition position) const {
+  // A box counts whole, whatever part of it lies outside the tensor.
+  nvgpu::MBarrierArriveExpectTxOp::create(b, full, b.index(plan.stageBytes),
+                                          b.toIndex(position.stage), Value());
+}
+
+void Ring::releasePrevious(KernelBuilder &b, RingPosition position) const {
+  Value isFirst =
+      b.compare(arith::CmpIPredicate::eq, position.stage, b.i32(0));
+  Value previous = b.select(isFirst, b.i32(plan.stages - 1),
+                            b.sub(position.stage, b.i32(1)));
+  nvgpu::MBarrierArriveOp::create(
+      b, nvgpu::MBarrierTokenType::get(b.getContext()), empty,
+      b.toIndex(previous));
+}
+
+Value Ring::getStageOffset(KernelBuilder &b, RingPosition position) const {
+  return b.toIndex(b.mul(position.stage, plan.stageBytes));
+}
