@@ -10,6 +10,7 @@
 #include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/Dialect/MoE/Transforms/BufferizableOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
+#include "moe/Pipelines/CPUPipeline.h"
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -24,4 +25,5 @@ void mlir::moe::registerAllExtensions(DialectRegistry &registry) {
 void mlir::moe::registerAllPasses() {
   registerMoEConversionPasses();
   registerMoETransformsPasses();
+  registerCPUPipeline();
 }
