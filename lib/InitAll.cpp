@@ -8,7 +8,9 @@
 
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
+#include "moe/Dialect/MoE/Transforms/BufferizableOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
+#include "moe/Pipelines/CPUPipeline.h"
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -16,9 +18,12 @@ void mlir::moe::registerAllDialects(DialectRegistry &registry) {
   registry.insert<MoEDialect>();
 }
 
-void mlir::moe::registerAllExtensions(DialectRegistry &registry) {}
+void mlir::moe::registerAllExtensions(DialectRegistry &registry) {
+  registerBufferizableOpInterfaceExternalModels(registry);
+}
 
 void mlir::moe::registerAllPasses() {
   registerMoEConversionPasses();
   registerMoETransformsPasses();
+  registerCPUPipeline();
 }
