@@ -16,7 +16,7 @@ func.func @route_dynamic_experts(%logits: tensor<4x?xbf16>, %w: tensor<4x2xf32>,
 func.func @route_dynamic_top_k(%logits: tensor<4x8xbf16>, %w: tensor<4x?xf32>,
                                %i: tensor<4x2xi32>)
     -> (tensor<4x?xf32>, tensor<4x2xi32>) {
-  // expected-error @below {{'moe.route' op needs a static number of experts of a token (dimension 1 of the weights of outs)}}
+  // expected-error @below {{'moe.route' op needs a static number of experts of a token (dimension 1 of outs)}}
   %r0, %r1 = moe.route
       ins(%logits : tensor<4x8xbf16>)
       outs(%w, %i : tensor<4x?xf32>, tensor<4x2xi32>)

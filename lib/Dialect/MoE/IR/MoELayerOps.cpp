@@ -73,9 +73,10 @@ static LogicalResult verifyRouteShapes(RouteOp op) {
     return op.emitOpError("needs a static number of experts (dimension 1 of "
                           "the logits)");
   int64_t columns = op.getWeightsInit().getType().getDimSize(1);
-  if (ShapedType::isDynamic(columns))
+  if (ShapedType::isDynamic(columns) ||
+      op.getIndicesInit().getType().isDynamicDim(1))
     return op.emitOpError("needs a static number of experts of a token "
-                          "(dimension 1 of the weights of outs)");
+                          "(dimension 1 of outs)");
   if (failed(verifySameSize(op, sizeOrDynamic(op.getWeightsInit(), 0),
                             "T of the weights", tokens, "T of the logits")) ||
       failed(verifySameSize(op, sizeOrDynamic(op.getIndicesInit(), 0),

@@ -78,7 +78,8 @@ def MoE_RouteOp : MoE_LayerOp<"route"> {
     * `logits` `[T x E]`, `E` static.
     * `bias` `[E]`, optional: takes part in the choice, never in the weights.
     * `outs`: weights `[T x (k + s)]` of f32 or the element type of the logits,
-      and indices `[T x (k + s)]` of i32 or i64; both are overwritten.
+      and indices `[T x (k + s)]` of i32 or i64; `k + s` static, both
+      overwritten.
 
     Some routers in these terms: Mixtral, `{renormalize}`; Qwen3 the same, or
     without `renormalize` where `norm_topk_prob` is off; gpt-oss,
