@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpDetail.h"
+
 #include "moe/Dialect/MoE/IR/MoE.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -13,6 +15,7 @@
 
 using namespace mlir;
 using namespace mlir::moe;
+using namespace mlir::moe::detail;
 
 #define GET_OP_CLASSES
 #include "moe/Dialect/MoE/IR/MoEOps.cpp.inc"
@@ -21,33 +24,32 @@ using namespace mlir::moe;
 // What all destination-style ops share
 //===----------------------------------------------------------------------===//
 
-/// Memrefs among the inputs are read, those among the destinations are read
-/// and written (rows that no group owns keep their value).
-static void getDestinationStyleEffects(
-    DestinationStyleOpInterface op,
+void mlir::moe::detail::getDestinationStyleEffects(
+    DestinationStyleOpInterface op, InitUse use,
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
   SideEffects::Resource *resource = SideEffects::DefaultResource::get();
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
-    effects.emplace_back(MemoryEffects::Read::get(), &operand, resource);
-    if (op.isDpsInit(&operand))
+    bool isInit = op.isDpsInit(&operand);
+    if (!isInit || use == InitUse::Kept)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand, resource);
+    if (isInit)
       effects.emplace_back(MemoryEffects::Write::get(), &operand, resource);
   }
 }
 
-/// Values of the groups are clamped, so the tensor form is defined everywhere.
-static Speculation::Speculatability
-getDestinationStyleSpeculatability(DestinationStyleOpInterface op) {
+Speculation::Speculatability
+mlir::moe::detail::getDestinationStyleSpeculatability(
+    DestinationStyleOpInterface op) {
   return op.hasPureTensorSemantics() ? Speculation::Speculatable
                                      : Speculation::NotSpeculatable;
 }
 
-/// Every result has the shape of the destination it is tied to.
-static LogicalResult
-reifyFromInits(OpBuilder &builder, DestinationStyleOpInterface op,
-               ReifiedRankedShapedTypeDims &reifiedReturnShapes) {
+LogicalResult mlir::moe::detail::reifyFromInits(
+    OpBuilder &builder, DestinationStyleOpInterface op,
+    ReifiedRankedShapedTypeDims &reifiedReturnShapes) {
   if (!op.hasPureTensorSemantics())
     return failure();
   for (OpOperand &init : op.getDpsInitsMutable())
@@ -56,14 +58,18 @@ reifyFromInits(OpBuilder &builder, DestinationStyleOpInterface op,
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Grouped matmul: what both orientations share
-//===----------------------------------------------------------------------===//
+LogicalResult
+mlir::moe::detail::verifyPureSemantics(DestinationStyleOpInterface op) {
+  if (op.hasPureTensorSemantics() || op.hasPureBufferSemantics())
+    return success();
+  return op->emitOpError("mixes tensors and memrefs; bufferize all operands "
+                         "or none");
+}
 
-/// Fails, naming both operands, if two static sizes that must agree differ.
-static LogicalResult verifySameSize(Operation *op, int64_t size,
-                                    const Twine &what, int64_t expected,
-                                    const Twine &where) {
+LogicalResult mlir::moe::detail::verifySameSize(Operation *op, int64_t size,
+                                                const Twine &what,
+                                                int64_t expected,
+                                                const Twine &where) {
   if (ShapedType::isDynamic(size) || ShapedType::isDynamic(expected) ||
       size == expected)
     return success();
@@ -71,10 +77,23 @@ static LogicalResult verifySameSize(Operation *op, int64_t size,
                            << " is " << expected;
 }
 
-/// The size of an operand in one dimension, dynamic if the operand is absent.
-static int64_t sizeOrDynamic(TypedValue<ShapedType> value, int64_t dim) {
-  return value ? value.getType().getDimSize(dim) : ShapedType::kDynamic;
+LogicalResult mlir::moe::detail::verifyExpectedTokens(
+    Operation *op, std::optional<ArrayRef<int64_t>> expected, int64_t experts) {
+  if (!expected)
+    return success();
+  int64_t entries = static_cast<int64_t>(expected->size());
+  if (entries != 1 && (ShapedType::isDynamic(experts) || entries != experts))
+    return op->emitOpError() << "expected_tokens has " << entries
+                             << " entries; it needs one, or one for each of "
+                                "the E experts";
+  if (llvm::any_of(*expected, [](int64_t tokens) { return tokens < 0; }))
+    return op->emitOpError("expected_tokens has a negative entry");
+  return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Grouped matmul: what both orientations share
+//===----------------------------------------------------------------------===//
 
 static LogicalResult verifyElementTypes(GroupedMatmulInterface op) {
   Type tokens = op.getTokens().getType().getElementType();
@@ -142,23 +161,10 @@ static LogicalResult verifyShapes(GroupedMatmulInterface op) {
 static LogicalResult verifyGroupedMatmul(GroupedMatmulInterface op) {
   if (failed(verifyElementTypes(op)) || failed(verifyShapes(op)))
     return failure();
-  auto destination = cast<DestinationStyleOpInterface>(op.getOperation());
-  if (!destination.hasPureTensorSemantics() &&
-      !destination.hasPureBufferSemantics())
-    return op->emitOpError("mixes tensors and memrefs; bufferize all operands "
-                           "or none");
-  std::optional<ArrayRef<int64_t>> expected = op.getExpectedTokens();
-  if (!expected)
-    return success();
-  int64_t experts = op.getNumExperts();
-  int64_t entries = static_cast<int64_t>(expected->size());
-  if (entries != 1 && (ShapedType::isDynamic(experts) || entries != experts))
-    return op->emitOpError() << "expected_tokens has " << entries
-                             << " entries; it needs one, or one for each of "
-                                "the E experts";
-  if (llvm::any_of(*expected, [](int64_t tokens) { return tokens < 0; }))
-    return op->emitOpError("expected_tokens has a negative entry");
-  return success();
+  if (failed(verifyPureSemantics(
+          cast<DestinationStyleOpInterface>(op.getOperation()))))
+    return failure();
+  return verifyExpectedTokens(op, op.getExpectedTokens(), op.getNumExperts());
 }
 
 /// A grouped matmul without experts, rows or columns leaves its destination as
@@ -193,7 +199,7 @@ LogicalResult GroupedMatmulOp::fold(FoldAdaptor,
 void GroupedMatmulOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  getDestinationStyleEffects(*this, effects);
+  getDestinationStyleEffects(*this, InitUse::Kept, effects);
 }
 
 Speculation::Speculatability GroupedMatmulOp::getSpeculatability() {
@@ -232,7 +238,7 @@ GroupedMatmulSwappedOp::fold(FoldAdaptor,
 void GroupedMatmulSwappedOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  getDestinationStyleEffects(*this, effects);
+  getDestinationStyleEffects(*this, InitUse::Kept, effects);
 }
 
 Speculation::Speculatability GroupedMatmulSwappedOp::getSpeculatability() {

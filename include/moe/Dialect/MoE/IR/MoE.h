@@ -16,6 +16,10 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir {
+class PatternRewriter;
+} // namespace mlir
+
 #include "moe/Dialect/MoE/IR/MoEEnums.h.inc"
 
 #include "moe/Dialect/MoE/IR/MoEDialect.h.inc"

@@ -206,4 +206,6 @@ def MoE_GroupedMatmulSwappedOp
   let extraClassDeclaration = sharedDeclaration;
 }
 
+include "moe/Dialect/MoE/IR/MoELayerOps.td"
+
 #endif // MOE_DIALECT_MOE_IR_MOEOPS_TD

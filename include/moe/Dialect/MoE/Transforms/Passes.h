@@ -7,6 +7,8 @@
 #ifndef MOE_DIALECT_MOE_TRANSFORMS_PASSES_H
 #define MOE_DIALECT_MOE_TRANSFORMS_PASSES_H
 
+#include "moe/Dialect/MoE/Transforms/DecomposeExperts.h"
+
 #include "mlir/Pass/Pass.h"
 
 namespace mlir {
