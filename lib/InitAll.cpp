@@ -8,6 +8,7 @@
 
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
+#include "moe/Dialect/MoE/IR/TilingInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -16,7 +17,9 @@ void mlir::moe::registerAllDialects(DialectRegistry &registry) {
   registry.insert<MoEDialect>();
 }
 
-void mlir::moe::registerAllExtensions(DialectRegistry &registry) {}
+void mlir::moe::registerAllExtensions(DialectRegistry &registry) {
+  registerTilingInterfaceExternalModels(registry);
+}
 
 void mlir::moe::registerAllPasses() {
   registerMoEConversionPasses();
