@@ -8,7 +8,9 @@
 
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
+#include "moe/Dialect/MoE/IR/RuntimeOpVerification.h"
 #include "moe/Dialect/MoE/IR/TilingInterfaceImpl.h"
+#include "moe/Dialect/MoE/IR/ValueBoundsOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -18,7 +20,9 @@ void mlir::moe::registerAllDialects(DialectRegistry &registry) {
 }
 
 void mlir::moe::registerAllExtensions(DialectRegistry &registry) {
+  registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);
+  registerValueBoundsOpInterfaceExternalModels(registry);
 }
 
 void mlir::moe::registerAllPasses() {

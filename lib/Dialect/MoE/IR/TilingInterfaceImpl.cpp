@@ -6,6 +6,7 @@
 
 #include "moe/Dialect/MoE/IR/TilingInterfaceImpl.h"
 
+#include "GroupedMatmulDims.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -34,24 +35,23 @@ struct Interval {
 };
 } // namespace
 
-static OpFoldResult getSize(OpBuilder &builder, Location loc, Value value,
-                            int64_t dim) {
-  if (isa<MemRefType>(value.getType()))
-    return memref::getMixedSize(builder, loc, value, dim);
-  return tensor::getMixedSize(builder, loc, value, dim);
+static OpFoldResult getSize(OpBuilder &builder, Location loc, ValueDim where) {
+  if (isa<MemRefType>(where.value.getType()))
+    return memref::getMixedSize(builder, loc, where.value, where.dim);
+  return tensor::getMixedSize(builder, loc, where.value, where.dim);
 }
 
-/// True if `part` is known to be the whole dimension `dim` of `value`.
-static bool isWhole(const Interval &part, Value value, int64_t dim) {
+/// True if `part` is known to be the whole dimension.
+static bool isWhole(const Interval &part, ValueDim where) {
   if (!isZeroInteger(part.offset))
     return false;
-  int64_t size = cast<ShapedType>(value.getType()).getDimSize(dim);
+  int64_t size = cast<ShapedType>(where.value.getType()).getDimSize(where.dim);
   std::optional<int64_t> constant = getConstantIntValue(part.size);
   if (ShapedType::isStatic(size) && constant)
     return size == *constant;
   FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(
       ValueBoundsConstraintSet::Variable(part.size),
-      ValueBoundsConstraintSet::Variable(value, dim));
+      ValueBoundsConstraintSet::Variable(where.value, where.dim));
   return succeeded(equal) && *equal;
 }
 
@@ -62,18 +62,6 @@ static LogicalResult refuse(Operation *op, StringRef reason) {
                  remark::RemarkOpts::name("untiled").category("moe-tiling"))
       << (op->getName().getStringRef() + " is not tiled: " + reason).str();
   return failure();
-}
-
-/// Dimensions of operands that the two loops index.
-static int64_t getRowDim(bool transposed) { return transposed ? 1 : 0; }
-static int64_t getColumnDim(bool transposed) { return transposed ? 0 : 1; }
-
-/// The operand whose dimension 0 (or, for transposed tokens, 1) counts the rows
-/// that the groups divide, and that dimension.
-static std::pair<Value, int64_t> getRowsOperand(GroupedMatmulInterface op) {
-  if (Value gather = op.getGather())
-    return {gather, 0};
-  return {op.getTokens(), getRowDim(op.hasTransposedTokens())};
 }
 
 //===----------------------------------------------------------------------===//
@@ -88,10 +76,8 @@ public:
               Interval columns)
       : builder(builder), op(op), loc(op.getLoc()), rows(rows),
         columns(columns) {
-    auto [value, dim] = getRowsOperand(op);
-    allRows = isWhole(rows, value, dim);
-    allColumns =
-        isWhole(columns, op.getInit(), getColumnDim(op.hasTransposedResult()));
+    allRows = isWhole(rows, getRowsDim(op));
+    allColumns = isWhole(columns, getResultColumnsDim(op));
   }
 
   FailureOr<TilingResult> build();
@@ -153,7 +139,10 @@ Value TileBuilder::slice(Value source,
       strides(parts.size(), builder.getIndexAttr(1));
   for (auto [dim, part] : llvm::enumerate(parts)) {
     offsets.push_back(part ? part->offset : builder.getIndexAttr(0));
-    sizes.push_back(part ? part->size : getSize(builder, loc, source, dim));
+    sizes.push_back(part
+                        ? part->size
+                        : getSize(builder, loc,
+                                  ValueDim{source, static_cast<int64_t>(dim)}));
   }
   Operation *slice;
   if (isa<MemRefType>(source.getType()))
@@ -260,20 +249,19 @@ FailureOr<TilingResult> TileBuilder::build() {
 // The interface
 //===----------------------------------------------------------------------===//
 
-/// The interval of the iteration domain that a tile of the result takes.
+/// The rows and columns of the iteration domain that make a tile of the result.
 static FailureOr<std::pair<Interval, Interval>>
 getDomainTile(OpBuilder &builder, GroupedMatmulInterface op,
               ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
-  bool transposed = op.hasTransposedResult();
-  int64_t rowDim = getRowDim(transposed), columnDim = getColumnDim(transposed);
+  int64_t rowDim = getResultRowsDim(op).dim;
+  int64_t columnDim = getResultColumnsDim(op).dim;
   Interval rows{offsets[rowDim], sizes[rowDim]};
   Interval columns{offsets[columnDim], sizes[columnDim]};
   if (op.getScatter()) {
-    if (!isWhole(rows, op.getInit(), rowDim))
+    if (!isWhole(rows, getResultRowsDim(op)))
       return refuse(op, "which rows make a tile of the result is not known "
                         "with scatter");
-    auto [value, dim] = getRowsOperand(op);
-    rows.size = getSize(builder, op.getLoc(), value, dim);
+    rows.size = getSize(builder, op.getLoc(), getRowsDim(op));
   }
   return std::make_pair(rows, columns);
 }
@@ -291,12 +279,10 @@ struct GroupedMatmulTiling
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(op);
     auto matmul = cast<GroupedMatmulInterface>(op);
-    auto [value, dim] = getRowsOperand(matmul);
     OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
-    int64_t columnDim = getColumnDim(matmul.hasTransposedResult());
-    return {{zero, getSize(builder, op->getLoc(), value, dim), one},
-            {zero, getSize(builder, op->getLoc(), matmul.getInit(), columnDim),
-             one}};
+    Location loc = op->getLoc();
+    return {{zero, getSize(builder, loc, getRowsDim(matmul)), one},
+            {zero, getSize(builder, loc, getResultColumnsDim(matmul)), one}};
   }
 
   FailureOr<TilingResult>
@@ -315,14 +301,12 @@ struct GroupedMatmulTiling
                         SmallVector<OpFoldResult> &resultOffsets,
                         SmallVector<OpFoldResult> &resultSizes) const {
     auto matmul = cast<GroupedMatmulInterface>(op);
-    bool transposed = matmul.hasTransposedResult();
     resultOffsets = {offsets[0], offsets[1]};
     resultSizes = {sizes[0], sizes[1]};
     // Only all rows are tiled with `scatter`, and they may store any.
     if (matmul.getScatter())
-      resultSizes[0] = getSize(builder, op->getLoc(), matmul.getInit(),
-                               getRowDim(transposed));
-    if (transposed) {
+      resultSizes[0] = getSize(builder, op->getLoc(), getResultRowsDim(matmul));
+    if (matmul.hasTransposedResult()) {
       std::swap(resultOffsets[0], resultOffsets[1]);
       std::swap(resultSizes[0], resultSizes[1]);
     }
