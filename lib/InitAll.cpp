@@ -9,6 +9,7 @@
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/Dialect/MoE/IR/RuntimeOpVerification.h"
+#include "moe/Dialect/MoE/IR/ShardingInterfaceImpl.h"
 #include "moe/Dialect/MoE/IR/TilingInterfaceImpl.h"
 #include "moe/Dialect/MoE/IR/ValueBoundsOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
@@ -21,6 +22,7 @@ void mlir::moe::registerAllDialects(DialectRegistry &registry) {
 
 void mlir::moe::registerAllExtensions(DialectRegistry &registry) {
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
+  registerShardingInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);
   registerValueBoundsOpInterfaceExternalModels(registry);
 }
