@@ -9,6 +9,10 @@
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/Dialect/MoE/Transforms/BufferizableOpInterfaceImpl.h"
+#include "moe/Dialect/MoE/IR/RuntimeOpVerification.h"
+#include "moe/Dialect/MoE/IR/ShardingInterfaceImpl.h"
+#include "moe/Dialect/MoE/IR/TilingInterfaceImpl.h"
+#include "moe/Dialect/MoE/IR/ValueBoundsOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
 #include "moe/Pipelines/CPUPipeline.h"
 
@@ -20,6 +24,10 @@ void mlir::moe::registerAllDialects(DialectRegistry &registry) {
 
 void mlir::moe::registerAllExtensions(DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerRuntimeVerifiableOpInterfaceExternalModels(registry);
+  registerShardingInterfaceExternalModels(registry);
+  registerTilingInterfaceExternalModels(registry);
+  registerValueBoundsOpInterfaceExternalModels(registry);
 }
 
 void mlir::moe::registerAllPasses() {
