@@ -50,3 +50,13 @@ module attributes {moe.target = #moe.target<"", sm_count = 1, shared_memory = 2,
     memory_bandwidth = 3, l2_bandwidth = 4, peak_16bit = 5, peak_8bit = 6,
     peak_f32 = 7, swapped_efficiency = 8, unswapped_efficiency = 9, m_step = 10,
     n_step = 11, n_max = 22, launch_overhead = 0, tile_overhead = 0>} {}
+
+// -----
+
+// expected-error @+1 {{target needs a sm_count of at most 1099511627776, got 1099511627777}}
+module attributes {moe.target = #moe.target<"h200", sm_count = 1099511627777>} {}
+
+// -----
+
+// expected-error @+1 {{target needs m_step and n_max of at most 1024, got 64 and 2048}}
+module attributes {moe.target = #moe.target<"h200", n_max = 2048>} {}

@@ -41,6 +41,10 @@ constexpr std::array<StringLiteral, kNumFields> kFieldNames = {
     "tile_overhead",
 };
 
+/// Largest value of a field, and of the sizes of the matrix instruction.
+constexpr int64_t kMaxField = int64_t(1) << 40;
+constexpr int64_t kMaxInstructionSize = 1024;
+
 struct Preset {
   StringLiteral name;
   Fields fields;
@@ -165,10 +169,18 @@ LogicalResult TargetAttr::verify(
     if (value < (mayBeZero ? 0 : 1))
       return emitError() << "target needs a " << field << " of at least "
                          << (mayBeZero ? 0 : 1) << ", got " << value;
+    // So that no product of a few of them overflows.
+    if (value > kMaxField)
+      return emitError() << "target needs a " << field << " of at most "
+                         << kMaxField << ", got " << value;
     if (field.ends_with("_efficiency") && value > 100)
       return emitError() << "target needs a " << field
                          << " of at most 100 percent, got " << value;
   }
+  if (mStep > kMaxInstructionSize || nMax > kMaxInstructionSize)
+    return emitError() << "target needs m_step and n_max of at most "
+                       << kMaxInstructionSize << ", got " << mStep << " and "
+                       << nMax;
   if (nMax % nStep != 0)
     return emitError() << "target needs n_max to be a multiple of n_step = "
                        << nStep << ", got " << nMax;
