@@ -45,9 +45,9 @@ void MoEDialect::initialize() {
   addInterfaces<MoEInlinerInterface>();
 }
 
-LogicalResult
-ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t m,
-                     int64_t n, int64_t k, int64_t stages, int64_t warpgroups) {
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t m, int64_t n, int64_t k,
+                                   int64_t stages, int64_t warpgroups) {
   if (warpgroups < 1 || warpgroups > 3)
     return emitError() << "schedule needs 1 to 3 consumer warpgroups, got "
                        << warpgroups;

@@ -100,13 +100,12 @@ static LogicalResult verifyElementTypes(GroupedMatmulInterface op) {
   Type weights = op.getWeights().getType().getElementType();
   if (tokens != weights)
     return op->emitOpError() << "tokens are " << tokens << " and weights are "
-                             << weights
-                             << "; both must have one element type";
+                             << weights << "; both must have one element type";
   Type result = op.getInit().getType().getElementType();
   if (result != tokens && !result.isF32())
-    return op->emitOpError() << "outs is " << result
-                             << "; it must be f32 or, like the tokens, "
-                             << tokens;
+    return op->emitOpError()
+           << "outs is " << result << "; it must be f32 or, like the tokens, "
+           << tokens;
   return success();
 }
 
@@ -143,8 +142,8 @@ static LogicalResult verifyShapes(GroupedMatmulInterface op) {
 
   if (op.isGated() && !ShapedType::isDynamic(weightRows)) {
     if (weightRows % 2 != 0)
-      return op->emitOpError() << "a gated epilogue needs an even N, got "
-                               << weightRows;
+      return op->emitOpError()
+             << "a gated epilogue needs an even N, got " << weightRows;
     weightRows /= 2;
   }
   if (failed(verifySameSize(op, op.getResultColumns(), "N of outs", weightRows,
@@ -171,8 +170,8 @@ static LogicalResult verifyGroupedMatmul(GroupedMatmulInterface op) {
 /// it is.
 static LogicalResult foldGroupedMatmul(GroupedMatmulInterface op,
                                        SmallVectorImpl<OpFoldResult> &results) {
-  if (op->getNumResults() != 1 || op->getResult(0).getType() !=
-                                      op.getInit().getType())
+  if (op->getNumResults() != 1 ||
+      op->getResult(0).getType() != op.getInit().getType())
     return failure();
   if (op.getNumExperts() != 0 && op.getNumRows() != 0 &&
       op.getResultColumns() != 0)

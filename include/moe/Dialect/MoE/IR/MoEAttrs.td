@@ -133,4 +133,6 @@ def MoE_ScheduleAttr : MoE_Attr<"Schedule", "schedule"> {
   let genVerifyDecl = 1;
 }
 
+include "moe/Dialect/MoE/IR/MoETargetAttrs.td"
+
 #endif // MOE_DIALECT_MOE_IR_MOEATTRS_TD

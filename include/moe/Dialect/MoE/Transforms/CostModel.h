@@ -1,0 +1,194 @@
+//===- CostModel.h - time of a grouped matmul -------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Predicts how long a grouped matmul takes on a GPU in either orientation, and
+// with which tile. Arithmetic only: nothing here knows of IR. All times are in
+// seconds, sizes in bytes and rates in bytes or floating-point operations a
+// second; every number of the machine comes from the caller.
+//
+// The kernel it has in mind is persistent: each multiprocessor streams a tile
+// of weights and a tile of tokens through shared memory, multiplies, stores,
+// and takes the next tile from a counter. Its time is
+//
+//   launch + max(memory, l2, arithmetic) + (1 - 1 / multiprocessors) * tile
+//
+//   memory      weights of the experts that have tokens, once for each of their
+//               token tiles, and tokens and results once
+//   l2          what all tiles load into shared memory, padding included
+//   arithmetic  what the matrix units compute, padding included
+//   tile        the time of one tile alone on a multiprocessor: with a counter
+//               the last block ends at most that much after the first one
+//
+// A weight tile that several token tiles need is assumed to come from memory
+// each time: a cache hit is likely when they run at the same time, but nothing
+// orders them, and kernels with a token tile below the largest group were
+// measured to lose a quarter of their speed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MOE_DIALECT_MOE_TRANSFORMS_COSTMODEL_H
+#define MOE_DIALECT_MOE_TRANSFORMS_COSTMODEL_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mlir {
+namespace moe {
+
+/// The two ways to map a grouped matmul to a matrix instruction: tokens as its
+/// rows, or (Swap-AB) weight rows as its rows and tokens as its columns.
+enum class Orientation { Unswapped, Swapped };
+
+/// A GPU, for operands of one element type.
+struct Machine {
+  int64_t multiprocessors;
+  /// Bytes of shared memory a block may use.
+  int64_t sharedMemory;
+  /// Bytes a second.
+  double memoryBandwidth, l2Bandwidth;
+  /// Operations a second that a kernel of each orientation sustains.
+  double unswappedRate, swappedRate;
+  /// Shape of the matrix instruction.
+  int64_t mStep, nStep, nMax;
+  /// Seconds before the first load of a launch, and between two tiles.
+  double launchOverhead, tileOverhead;
+
+  double getRate(Orientation orientation) const {
+    return orientation == Orientation::Swapped ? swappedRate : unswappedRate;
+  }
+};
+
+/// A grouped matmul but for its tokens.
+struct MatmulShape {
+  int64_t experts;
+  /// Elements of the contraction.
+  int64_t contraction;
+  /// Rows of an expert's weight matrix.
+  int64_t weightRows;
+  /// Elements of a result row.
+  int64_t resultColumns;
+  int64_t elementBytes, resultBytes;
+  /// Gate rows come before up rows, so that a tile takes rows from both halves.
+  bool gateConcat = false;
+};
+
+/// How many tokens the experts get. Only means are known beforehand; counts are
+/// taken to be Poisson distributed, as uniform routing makes them, so that
+/// rounding up to a tile is averaged instead of jumping at its multiples.
+class TokenCounts {
+public:
+  /// `experts` experts that get `mean` tokens each on average.
+  static TokenCounts uniform(double mean, int64_t experts);
+  /// One expert for each entry of `means`.
+  static TokenCounts perExpert(llvm::ArrayRef<int64_t> means);
+
+  /// Expected number of tokens of all experts.
+  double getTokens() const;
+  /// Expected number of experts that get a token.
+  double getHitExperts() const;
+  /// Expected number of tiles of `rows` tokens that hold all tokens, none of
+  /// which holds tokens of two experts.
+  double getTiles(int64_t rows) const;
+
+private:
+  /// Experts of one mean, with the distribution of their count.
+  struct Class {
+    Class(double mean, double experts);
+    double getExpectedTiles(int64_t rows) const;
+
+    double mean, experts;
+    /// Probability of at most `first + i` tokens; 0 below, 1 above.
+    int64_t first = 0;
+    std::vector<double> cumulative;
+  };
+  std::vector<Class> classes;
+};
+
+/// A tile of the schedule. `m` and `n` are the schedule attribute's; the other
+/// two say which operand they cut.
+struct Tile {
+  int64_t m, n, warpgroups;
+  int64_t weightRows, tokenRows;
+
+  /// Bytes that one pipeline stage of the tile takes in shared memory.
+  int64_t getStageBytes() const;
+};
+
+/// Pipeline stages of `tile` that fit the shared memory of `machine`, at most
+/// kMaxStages.
+int64_t getNumStages(const Machine &machine, const Tile &tile);
+
+/// More stages were measured to gain nothing, fewer to lose more than a tenth.
+constexpr int64_t kMaxStages = 16;
+constexpr int64_t kMinStages = 4;
+
+/// Every tile of `orientation` that the generated kernels can run: its
+/// accumulators fit the registers and at least kMinStages stages the shared
+/// memory. Smaller tiles come first.
+llvm::SmallVector<Tile> getTiles(const Machine &machine,
+                                 const MatmulShape &shape,
+                                 Orientation orientation);
+
+/// A predicted time and what makes it.
+struct Estimate {
+  /// Whole time; infinite if there is no tile.
+  double seconds;
+  /// The three bounds of which the largest counts.
+  double memory, l2, arithmetic;
+  Tile tile;
+};
+
+/// Predicts the time with a given tile.
+Estimate estimate(const Machine &machine, const MatmulShape &shape,
+                  const TokenCounts &counts, Orientation orientation,
+                  const Tile &tile);
+
+/// Predicts the time with the best of `getTiles`.
+Estimate estimate(const Machine &machine, const MatmulShape &shape,
+                  const TokenCounts &counts, Orientation orientation);
+
+/// Both orientations of one grouped matmul.
+struct Prediction {
+  Estimate unswapped, swapped;
+
+  /// True if swapping is faster. A tie keeps the op as it was written.
+  bool swapPays() const { return swapped.seconds < unswapped.seconds; }
+};
+
+Prediction predict(const Machine &machine, const MatmulShape &shape,
+                   const TokenCounts &counts);
+
+/// The smallest number of tokens an expert, at least 1, from which swapping no
+/// longer pays, or nothing if it always does up to kMaxTokens. It may pay again
+/// at some larger numbers, where padding hits the unswapped form harder.
+std::optional<int64_t> getCrossover(const Machine &machine,
+                                    const MatmulShape &shape);
+
+/// Up to which number of tokens an expert the two functions about ranges look:
+/// both forms are bound by arithmetic, and equal in padding, long before.
+constexpr int64_t kMaxTokens = 4096;
+
+/// How to choose at run time by one comparison.
+struct RunTimeChoice {
+  /// Swap below this number of tokens an expert; nothing means always.
+  std::optional<int64_t> threshold;
+  /// How much slower than the better form the chosen one is predicted to be at
+  /// worst, as a factor of at least 1.
+  double worstLoss;
+};
+
+/// The choice whose worst loss over 1 to kMaxTokens tokens an expert is the
+/// smallest. Swapping does not pay at the threshold itself.
+RunTimeChoice chooseAtRunTime(const Machine &machine, const MatmulShape &shape);
+
+} // namespace moe
+} // namespace mlir
+
+#endif // MOE_DIALECT_MOE_TRANSFORMS_COSTMODEL_H

@@ -1,0 +1,296 @@
+//===- CostModel.cpp - time of a grouped matmul ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "moe/Dialect/MoE/Transforms/CostModel.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+using namespace mlir::moe;
+
+//===----------------------------------------------------------------------===//
+// TokenCounts
+//===----------------------------------------------------------------------===//
+
+/// Deviations from the mean beyond which a count is taken to be impossible.
+static constexpr double kDeviations = 8;
+/// Tokens by which small means may be exceeded as well.
+static constexpr double kSlack = 16;
+/// From this mean on, the deviation is below a thousandth and is ignored.
+static constexpr double kLargeMean = 1 << 20;
+
+TokenCounts::Class::Class(double mean, double experts)
+    : mean(mean), experts(experts) {
+  if (mean <= 0 || mean >= kLargeMean)
+    return;
+  double spread = kDeviations * std::sqrt(mean);
+  first = std::max<int64_t>(0, static_cast<int64_t>(mean - spread));
+  int64_t last = static_cast<int64_t>(mean + spread + kSlack);
+  double sum = 0;
+  for (int64_t count = first; count <= last; ++count) {
+    sum += std::exp(count * std::log(mean) - mean - std::lgamma(count + 1.0));
+    cumulative.push_back(std::min(sum, 1.0));
+  }
+}
+
+double TokenCounts::Class::getExpectedTiles(int64_t rows) const {
+  if (mean <= 0)
+    return 0;
+  if (cumulative.empty())
+    return std::ceil(mean / rows);
+  // The expectation of ceil(count / rows) is the sum of the probabilities of
+  // more than 0, rows, 2 * rows, ... tokens; those below `first` are certain.
+  int64_t certain = llvm::divideCeilSigned(first, rows);
+  double tiles = certain;
+  for (size_t i = certain * rows - first; i < cumulative.size(); i += rows)
+    tiles += 1 - cumulative[i];
+  return tiles;
+}
+
+TokenCounts TokenCounts::uniform(double mean, int64_t experts) {
+  TokenCounts counts;
+  counts.classes.emplace_back(mean, experts);
+  return counts;
+}
+
+TokenCounts TokenCounts::perExpert(llvm::ArrayRef<int64_t> means) {
+  std::map<int64_t, int64_t> experts;
+  for (int64_t mean : means)
+    ++experts[mean];
+  TokenCounts counts;
+  for (auto [mean, number] : experts)
+    counts.classes.emplace_back(mean, number);
+  return counts;
+}
+
+double TokenCounts::getTokens() const {
+  double tokens = 0;
+  for (const Class &entry : classes)
+    tokens += entry.experts * entry.mean;
+  return tokens;
+}
+
+double TokenCounts::getHitExperts() const {
+  double hit = 0;
+  for (const Class &entry : classes) {
+    if (entry.mean <= 0)
+      continue;
+    bool mayBeZero = entry.first == 0 && !entry.cumulative.empty();
+    hit += entry.experts * (mayBeZero ? 1 - entry.cumulative.front() : 1);
+  }
+  return hit;
+}
+
+double TokenCounts::getTiles(int64_t rows) const {
+  double tiles = 0;
+  for (const Class &entry : classes)
+    tiles += entry.experts * entry.getExpectedTiles(rows);
+  return tiles;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// One stage holds 128 bytes of every row of the tile: a row of the swizzle.
+static constexpr int64_t kStageRowBytes = 128;
+/// Shared memory that is not for stages: alignment of the swizzle, and barriers
+/// and tables.
+static constexpr int64_t kReservedBytes = (1 + 4) * 1024;
+/// f32 accumulators that a thread can hold besides what else it needs.
+static constexpr int64_t kMaxAccumulators = 160;
+static constexpr int64_t kThreadsOfWarpgroup = 128;
+/// From this token tile on, two warpgroups were measured to beat one.
+static constexpr int64_t kTokensOfTwoWarpgroups = 64;
+/// Step of the output tile of an unswapped kernel: half of a swizzle's row.
+static constexpr int64_t kOutputStep = 32;
+static constexpr int64_t kMinOutputs = 64;
+
+int64_t Tile::getStageBytes() const {
+  return (weightRows + tokenRows) * kStageRowBytes;
+}
+
+int64_t mlir::moe::getNumStages(const Machine &machine, const Tile &tile) {
+  int64_t stages =
+      (machine.sharedMemory - kReservedBytes) / tile.getStageBytes();
+  return std::clamp<int64_t>(stages, 0, kMaxStages);
+}
+
+/// Accumulators of a thread when its warpgroup computes `slabs` products of
+/// mStep x n.
+static int64_t getAccumulators(const Machine &machine, int64_t slabs,
+                               int64_t n) {
+  return slabs * machine.mStep * n / kThreadsOfWarpgroup;
+}
+
+/// Weight rows are the rows of the instruction, tokens its columns. With gate
+/// rows before up rows, a warpgroup computes a slab of each.
+static void addSwappedTiles(const Machine &machine, const MatmulShape &shape,
+                            llvm::SmallVectorImpl<Tile> &tiles) {
+  int64_t slabs = shape.gateConcat ? 2 : 1;
+  for (int64_t n = machine.nStep; n <= machine.nMax; n += machine.nStep) {
+    if (getAccumulators(machine, slabs, n) > kMaxAccumulators)
+      break;
+    int64_t warpgroups = n < kTokensOfTwoWarpgroups ? 1 : 2;
+    int64_t m = slabs * warpgroups * machine.mStep;
+    tiles.push_back({m, n, warpgroups, m, n});
+  }
+}
+
+/// Tokens are the rows of the instruction, outputs its columns. With gate rows
+/// before up rows, a warpgroup has one accumulator for each.
+static void addUnswappedTiles(const Machine &machine, const MatmulShape &shape,
+                              llvm::SmallVectorImpl<Tile> &tiles) {
+  int64_t products = shape.gateConcat ? 2 : 1;
+  for (int64_t warpgroups : {1, 2}) {
+    for (int64_t n = kMinOutputs; n <= machine.nMax; n += kOutputStep) {
+      if (getAccumulators(machine, products, n) > kMaxAccumulators)
+        break;
+      if (n % machine.nStep != 0)
+        continue;
+      int64_t m = warpgroups * machine.mStep;
+      tiles.push_back({m, n, warpgroups, products * n, m});
+    }
+  }
+}
+
+llvm::SmallVector<Tile> mlir::moe::getTiles(const Machine &machine,
+                                            const MatmulShape &shape,
+                                            Orientation orientation) {
+  llvm::SmallVector<Tile> tiles;
+  if (orientation == Orientation::Swapped)
+    addSwappedTiles(machine, shape, tiles);
+  else
+    addUnswappedTiles(machine, shape, tiles);
+  llvm::erase_if(tiles, [&](const Tile &tile) {
+    return getNumStages(machine, tile) < kMinStages;
+  });
+  return tiles;
+}
+
+//===----------------------------------------------------------------------===//
+// Times
+//===----------------------------------------------------------------------===//
+
+Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
+                             const TokenCounts &counts, Orientation orientation,
+                             const Tile &tile) {
+  double tokens = counts.getTokens();
+  if (tokens <= 0)
+    return {machine.launchOverhead, 0, 0, 0, tile};
+  double rate = machine.getRate(orientation);
+  double rowBytes = static_cast<double>(shape.contraction) * shape.elementBytes;
+  double tokenTiles = counts.getTiles(tile.tokenRows);
+  double tiles =
+      tokenTiles * llvm::divideCeilSigned(shape.weightRows, tile.weightRows);
+
+  // One tile: what it loads and computes.
+  double tileBytes = (tile.weightRows + tile.tokenRows) * rowBytes;
+  double tileOperations = 2.0 * tile.weightRows * tile.tokenRows *
+                          static_cast<double>(shape.contraction);
+  double tileSeconds =
+      std::max(tileBytes * machine.multiprocessors / machine.l2Bandwidth,
+               tileOperations * machine.multiprocessors / rate) +
+      machine.tileOverhead;
+
+  Estimate result{0, 0, 0, 0, tile};
+  result.memory =
+      (tokenTiles * shape.weightRows * rowBytes +
+       tokens * (rowBytes + static_cast<double>(shape.resultColumns) *
+                                shape.resultBytes)) /
+      machine.memoryBandwidth;
+  result.l2 = tiles * tileBytes / machine.l2Bandwidth;
+  result.arithmetic = tiles * (tileOperations / rate +
+                               machine.tileOverhead / machine.multiprocessors);
+  result.seconds = machine.launchOverhead +
+                   std::max({result.memory, result.l2, result.arithmetic}) +
+                   tileSeconds * (1 - 1.0 / machine.multiprocessors);
+  return result;
+}
+
+Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
+                             const TokenCounts &counts,
+                             Orientation orientation) {
+  Estimate best{std::numeric_limits<double>::infinity(), 0, 0, 0, {}};
+  for (const Tile &tile : getTiles(machine, shape, orientation)) {
+    Estimate candidate = estimate(machine, shape, counts, orientation, tile);
+    if (candidate.seconds < best.seconds)
+      best = candidate;
+  }
+  return best;
+}
+
+Prediction mlir::moe::predict(const Machine &machine, const MatmulShape &shape,
+                              const TokenCounts &counts) {
+  return {estimate(machine, shape, counts, Orientation::Unswapped),
+          estimate(machine, shape, counts, Orientation::Swapped)};
+}
+
+/// The next number of tokens to look at: steps of a sixteenth, finer than any
+/// effect of the model.
+static int64_t getNextTokens(int64_t tokens) {
+  return tokens + std::max<int64_t>(1, tokens / 16);
+}
+
+static bool swapPaysAt(const Machine &machine, const MatmulShape &shape,
+                       int64_t tokens) {
+  return predict(machine, shape, TokenCounts::uniform(tokens, shape.experts))
+      .swapPays();
+}
+
+std::optional<int64_t> mlir::moe::getCrossover(const Machine &machine,
+                                               const MatmulShape &shape) {
+  int64_t lastPaying = 0;
+  for (int64_t tokens = 1; tokens <= kMaxTokens;
+       tokens = getNextTokens(tokens)) {
+    if (swapPaysAt(machine, shape, tokens)) {
+      lastPaying = tokens;
+      continue;
+    }
+    // Between the last two numbers, where it stops to pay.
+    int64_t crossover = tokens;
+    for (int64_t between = lastPaying + 1; between < crossover; ++between)
+      if (!swapPaysAt(machine, shape, between))
+        crossover = between;
+    return crossover;
+  }
+  return std::nullopt;
+}
+
+RunTimeChoice mlir::moe::chooseAtRunTime(const Machine &machine,
+                                         const MatmulShape &shape) {
+  // Loss of swapping and of not swapping, as a factor, at each number.
+  std::vector<int64_t> numbers;
+  std::vector<double> swapLoss, keepLoss;
+  for (int64_t tokens = 1; tokens <= kMaxTokens;
+       tokens = getNextTokens(tokens)) {
+    Prediction prediction =
+        predict(machine, shape, TokenCounts::uniform(tokens, shape.experts));
+    double ratio = prediction.swapped.seconds / prediction.unswapped.seconds;
+    numbers.push_back(tokens);
+    swapLoss.push_back(std::max(1.0, ratio));
+    keepLoss.push_back(std::max(1.0, 1 / ratio));
+  }
+  // Largest loss of not swapping from each number on.
+  std::vector<double> keepFrom(numbers.size() + 1, 1.0);
+  for (size_t i = numbers.size(); i-- > 0;)
+    keepFrom[i] = std::max(keepFrom[i + 1], keepLoss[i]);
+
+  RunTimeChoice best{std::nullopt, *llvm::max_element(swapLoss)};
+  double swapBefore = 1;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    double loss = std::max(swapBefore, keepFrom[i]);
+    if (keepLoss[i] == 1 && loss < best.worstLoss)
+      best = {numbers[i], loss};
+    swapBefore = std::max(swapBefore, swapLoss[i]);
+  }
+  return best;
+}

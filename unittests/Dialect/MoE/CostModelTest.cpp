@@ -1,0 +1,314 @@
+//===- CostModelTest.cpp - Tests of the cost model ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "moe/Dialect/MoE/Transforms/CostModel.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace mlir::moe;
+
+namespace {
+
+/// The presets' numbers, for 16-bit operands.
+Machine makeMachine(int64_t multiprocessors, double memory, double peak) {
+  return {multiprocessors, 232448, memory, 7000e9, 0.78 * peak,
+          0.75 * peak,     64,     8,      256,    2e-6,
+          0.5e-6};
+}
+const Machine kH100 = makeMachine(132, 3190e9, 790e12);
+const Machine kH200 = makeMachine(132, 4570e9, 790e12);
+const Machine kH20 = makeMachine(78, 3810e9, 118e12);
+
+MatmulShape makeShape(int64_t experts, int64_t contraction,
+                      int64_t weightRows) {
+  return {experts, contraction, weightRows, weightRows, 2, 2};
+}
+const MatmulShape kQwen3GateUp = makeShape(128, 2048, 1536);
+const MatmulShape kQwen3Down = makeShape(128, 768, 2048);
+const MatmulShape kMixtralGateUp = makeShape(8, 4096, 28672);
+const MatmulShape kGptOssGateUp = makeShape(128, 2880, 5760);
+const MatmulShape kDeepseekGateUp = makeShape(256, 7168, 4096);
+const MatmulShape kShapes[] = {kQwen3GateUp, kQwen3Down, kMixtralGateUp,
+                               kGptOssGateUp, kDeepseekGateUp};
+
+double getSeconds(const Machine &machine, const MatmulShape &shape, double mean,
+                  Orientation orientation) {
+  return estimate(machine, shape, TokenCounts::uniform(mean, shape.experts),
+                  orientation)
+      .seconds;
+}
+
+//===----------------------------------------------------------------------===//
+// TokenCounts
+//===----------------------------------------------------------------------===//
+
+TEST(TokenCountsTest, noTokensHitNoExpert) {
+  TokenCounts counts = TokenCounts::uniform(0, 128);
+  EXPECT_EQ(counts.getTokens(), 0);
+  EXPECT_EQ(counts.getHitExperts(), 0);
+  EXPECT_EQ(counts.getTiles(8), 0);
+}
+
+TEST(TokenCountsTest, fewTokensHitSomeExperts) {
+  TokenCounts counts = TokenCounts::uniform(0.5, 128);
+  EXPECT_DOUBLE_EQ(counts.getTokens(), 64);
+  EXPECT_NEAR(counts.getHitExperts(), 128 * (1 - std::exp(-0.5)), 1e-9);
+  // A tile of all tokens of an expert is needed once for each hit expert.
+  EXPECT_NEAR(counts.getTiles(1000), counts.getHitExperts(), 1e-9);
+  // A tile of one token is needed once a token.
+  EXPECT_NEAR(counts.getTiles(1), counts.getTokens(), 1e-9);
+}
+
+TEST(TokenCountsTest, tilesLieBetweenTheirBounds) {
+  for (double mean : {0.01, 1.0, 7.5, 64.0, 300.0, 5000.0, 1e7}) {
+    TokenCounts counts = TokenCounts::uniform(mean, 10);
+    for (int64_t rows : {1, 8, 24, 64, 256}) {
+      double tiles = counts.getTiles(rows);
+      EXPECT_GE(tiles * (1 + 1e-9), counts.getTokens() / rows);
+      EXPECT_LE(tiles, (counts.getTokens() / rows + 10) * (1 + 1e-9));
+    }
+  }
+}
+
+TEST(TokenCountsTest, entriesOfExpertsAddUp) {
+  TokenCounts counts = TokenCounts::perExpert({0, 3, 3, 100});
+  EXPECT_DOUBLE_EQ(counts.getTokens(), 106);
+  EXPECT_NEAR(counts.getHitExperts(), 3 - 2 * std::exp(-3.0), 1e-6);
+  EXPECT_NEAR(counts.getTiles(16),
+              TokenCounts::uniform(3, 2).getTiles(16) +
+                  TokenCounts::uniform(100, 1).getTiles(16),
+              1e-9);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+TEST(TilesTest, stagesFillSharedMemory) {
+  Tile tile{64, 16, 1, 64, 16};
+  EXPECT_EQ(tile.getStageBytes(), 80 * 128);
+  EXPECT_EQ(getNumStages(kH200, tile), kMaxStages);
+  tile = {128, 128, 2, 128, 128};
+  EXPECT_EQ(getNumStages(kH200, tile), (232448 - 5 * 1024) / (256 * 128));
+  Machine small = kH200;
+  small.sharedMemory = 1024;
+  EXPECT_EQ(getNumStages(small, tile), 0);
+}
+
+TEST(TilesTest, everyTileFitsTheKernel) {
+  for (bool gateConcat : {false, true}) {
+    MatmulShape shape = kQwen3GateUp;
+    shape.gateConcat = gateConcat;
+    for (Orientation orientation :
+         {Orientation::Swapped, Orientation::Unswapped}) {
+      llvm::SmallVector<Tile> tiles = getTiles(kH200, shape, orientation);
+      EXPECT_FALSE(tiles.empty());
+      for (const Tile &tile : tiles) {
+        EXPECT_EQ(tile.m % (64 * tile.warpgroups), 0);
+        EXPECT_EQ(tile.n % 8, 0);
+        EXPECT_LE(tile.n, 256);
+        EXPECT_GE(getNumStages(kH200, tile), kMinStages);
+        // f32 accumulators of the block, over its threads.
+        EXPECT_LE(tile.weightRows * tile.tokenRows / (128 * tile.warpgroups),
+                  160);
+      }
+    }
+  }
+}
+
+TEST(TilesTest, gatedTileTakesBothHalves) {
+  MatmulShape shape = kQwen3GateUp;
+  shape.gateConcat = true;
+  for (const Tile &tile : getTiles(kH200, shape, Orientation::Swapped))
+    EXPECT_EQ(tile.weightRows, 128 * tile.warpgroups);
+  for (const Tile &tile : getTiles(kH200, shape, Orientation::Unswapped))
+    EXPECT_EQ(tile.weightRows, 2 * tile.n);
+}
+
+TEST(TilesTest, noTileFitsATinyMachine) {
+  Machine tiny = kH200;
+  tiny.sharedMemory = 16 * 1024;
+  EXPECT_TRUE(getTiles(tiny, kQwen3GateUp, Orientation::Swapped).empty());
+  EXPECT_TRUE(
+      std::isinf(getSeconds(tiny, kQwen3GateUp, 4, Orientation::Swapped)));
+}
+
+//===----------------------------------------------------------------------===//
+// Times
+//===----------------------------------------------------------------------===//
+
+TEST(EstimateTest, noTokensCostTheLaunchOnly) {
+  EXPECT_EQ(getSeconds(kH200, kQwen3GateUp, 0, Orientation::Swapped),
+            kH200.launchOverhead);
+}
+
+TEST(EstimateTest, moreTokensNeverTakeLess) {
+  for (const MatmulShape &shape : kShapes) {
+    for (Orientation orientation :
+         {Orientation::Swapped, Orientation::Unswapped}) {
+      double last = 0;
+      for (double mean = 0.01; mean < 5000; mean *= 1.3) {
+        double seconds = getSeconds(kH200, shape, mean, orientation);
+        EXPECT_GE(seconds, last) << "at " << mean;
+        last = seconds;
+      }
+    }
+  }
+}
+
+TEST(EstimateTest, fasterMachinesTakeLess) {
+  for (const MatmulShape &shape : kShapes) {
+    for (double mean : {0.5, 8.0, 64.0, 512.0}) {
+      for (Orientation orientation :
+           {Orientation::Swapped, Orientation::Unswapped}) {
+        EXPECT_LE(getSeconds(kH200, shape, mean, orientation),
+                  getSeconds(kH100, shape, mean, orientation));
+        Machine slow = kH200;
+        slow.l2Bandwidth /= 2;
+        EXPECT_LE(getSeconds(kH200, shape, mean, orientation),
+                  getSeconds(slow, shape, mean, orientation));
+      }
+    }
+  }
+}
+
+TEST(EstimateTest, noTimeIsBelowTheRoofline) {
+  for (const MatmulShape &shape : kShapes) {
+    for (double mean : {0.1, 4.0, 100.0, 2000.0}) {
+      TokenCounts counts = TokenCounts::uniform(mean, shape.experts);
+      double bytes = counts.getHitExperts() * shape.weightRows *
+                     shape.contraction * shape.elementBytes;
+      double operations =
+          2.0 * counts.getTokens() * shape.weightRows * shape.contraction;
+      Prediction prediction = predict(kH200, shape, counts);
+      for (double seconds :
+           {prediction.swapped.seconds, prediction.unswapped.seconds}) {
+        EXPECT_GT(seconds, bytes / kH200.memoryBandwidth);
+        EXPECT_GT(seconds, operations / kH200.unswappedRate);
+      }
+    }
+  }
+}
+
+TEST(EstimateTest, tokenTileFitsTheLargestGroup) {
+  // Best tiles measured on an H200: 16 to 32 at 8 tokens an expert, 96 at 64
+  // (largest group 85), 160 at 128 (largest group 157).
+  auto tileOf = [](const MatmulShape &shape, double mean) {
+    return estimate(kH200, shape, TokenCounts::uniform(mean, shape.experts),
+                    Orientation::Swapped)
+        .tile;
+  };
+  EXPECT_EQ(tileOf(kQwen3GateUp, 0.06).n, 8);
+  EXPECT_EQ(tileOf(kQwen3GateUp, 4).n, 16);
+  EXPECT_NEAR(tileOf(kQwen3GateUp, 8).n, 24, 8);
+  EXPECT_NEAR(tileOf(kMixtralGateUp, 64).n, 96, 16);
+  EXPECT_NEAR(tileOf(kMixtralGateUp, 128).n, 160, 16);
+  EXPECT_EQ(tileOf(kQwen3GateUp, 4).warpgroups, 1);
+  EXPECT_EQ(tileOf(kMixtralGateUp, 128).warpgroups, 2);
+}
+
+TEST(EstimateTest, agreesWithMeasuredKernels) {
+  // Share of the memory's ceiling that a swapped kernel reached on an H200.
+  struct Measured {
+    MatmulShape shape;
+    double tokens, share;
+  };
+  const Measured kMeasured[] = {
+      {kQwen3GateUp, 0.0625, 0.70},     {kQwen3GateUp, 0.5, 0.94},
+      {kQwen3GateUp, 2, 0.97},          {kQwen3GateUp, 8, 0.95},
+      {kQwen3GateUp, 32, 0.90},         {kQwen3Down, 0.0625, 0.59},
+      {kQwen3Down, 0.5, 0.90},          {kQwen3Down, 8, 0.94},
+      {kMixtralGateUp, 0.25, 0.94},     {kMixtralGateUp, 8, 0.98},
+      {kMixtralGateUp, 32, 0.90},       {kMixtralGateUp, 128, 0.60},
+      {kGptOssGateUp, 0.03125, 0.81},   {kGptOssGateUp, 16, 0.94},
+      {kDeepseekGateUp, 0.03125, 0.94}, {kDeepseekGateUp, 16, 0.96}};
+  for (const Measured &measured : kMeasured) {
+    const MatmulShape &shape = measured.shape;
+    TokenCounts counts = TokenCounts::uniform(measured.tokens, shape.experts);
+    double floor = counts.getHitExperts() * shape.weightRows *
+                   shape.contraction * shape.elementBytes /
+                   kH200.memoryBandwidth;
+    double predicted =
+        floor / estimate(kH200, shape, counts, Orientation::Swapped).seconds;
+    EXPECT_NEAR(predicted, measured.share, 0.15)
+        << shape.experts << " experts, " << measured.tokens << " tokens";
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+TEST(ChoiceTest, swappingPaysForFewTokens) {
+  for (const Machine &machine : {kH100, kH200, kH20})
+    for (const MatmulShape &shape : kShapes)
+      for (double mean : {0.06, 0.5, 1.0, 4.0, 8.0, 16.0})
+        EXPECT_TRUE(
+            predict(machine, shape, TokenCounts::uniform(mean, shape.experts))
+                .swapPays())
+            << mean;
+}
+
+TEST(ChoiceTest, crossoverIsHigherWhereArithmeticIsScarce) {
+  for (const MatmulShape &shape : kShapes) {
+    std::optional<int64_t> h200 = getCrossover(kH200, shape);
+    std::optional<int64_t> h20 = getCrossover(kH20, shape);
+    ASSERT_TRUE(h200 && h20);
+    EXPECT_GT(*h20, *h200);
+    // The crossover is where the sign changes.
+    for (auto [machine, crossover] :
+         {std::pair(kH200, *h200), std::pair(kH20, *h20)}) {
+      EXPECT_FALSE(predict(machine, shape,
+                           TokenCounts::uniform(crossover, shape.experts))
+                       .swapPays());
+      EXPECT_TRUE(predict(machine, shape,
+                          TokenCounts::uniform(crossover - 1, shape.experts))
+                      .swapPays());
+    }
+  }
+}
+
+TEST(ChoiceTest, crossoverFallsWithTheRateOfTheSwappedKernel) {
+  Machine worse = kH20;
+  worse.swappedRate *= 0.8;
+  EXPECT_LT(*getCrossover(worse, kQwen3GateUp),
+            *getCrossover(kH20, kQwen3GateUp));
+}
+
+TEST(ChoiceTest, runTimeThresholdIsWhereSwappingDoesNotPay) {
+  for (const Machine &machine : {kH100, kH200, kH20}) {
+    for (const MatmulShape &shape : kShapes) {
+      RunTimeChoice choice = chooseAtRunTime(machine, shape);
+      EXPECT_GE(choice.worstLoss, 1);
+      EXPECT_LT(choice.worstLoss, 1.3);
+      if (!choice.threshold)
+        continue;
+      EXPECT_FALSE(
+          predict(machine, shape,
+                  TokenCounts::uniform(*choice.threshold, shape.experts))
+              .swapPays());
+    }
+  }
+}
+
+TEST(ChoiceTest, runTimeThresholdIsNoWorseThanTheCrossover) {
+  // The crossover as the threshold: its loss beyond it.
+  for (const MatmulShape &shape : kShapes) {
+    int64_t crossover = *getCrossover(kH20, shape);
+    double loss = 1;
+    for (int64_t tokens = crossover; tokens <= kMaxTokens; tokens += 31) {
+      Prediction prediction =
+          predict(kH20, shape, TokenCounts::uniform(tokens, shape.experts));
+      loss = std::max(loss, prediction.unswapped.seconds /
+                                prediction.swapped.seconds);
+    }
+    EXPECT_LE(chooseAtRunTime(kH20, shape).worstLoss, loss * 1.001);
+  }
+}
+
+} // namespace
