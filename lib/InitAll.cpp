@@ -15,6 +15,7 @@
 #include "moe/Dialect/MoE/IR/ValueBoundsOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
 #include "moe/Pipelines/CPUPipeline.h"
+#include "moe/Pipelines/GPUPipeline.h"
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -34,4 +35,5 @@ void mlir::moe::registerAllPasses() {
   registerMoEConversionPasses();
   registerMoETransformsPasses();
   registerCPUPipeline();
+  registerGPUPipelines();
 }

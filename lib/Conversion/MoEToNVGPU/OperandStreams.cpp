@@ -40,7 +40,8 @@ mlir::moe::getTensorMapType(const OperandTile &tile, Type element,
       nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
 }
 
-/// Loads one box at `coordinates` to `byteOffset` (index) of shared memory.
+/// Loads one box at `coordinates`, outermost first as memrefs have them, to
+/// `byteOffset` (index) of shared memory.
 static void createLoad(KernelBuilder &b, const Ring &ring,
                        RingPosition position, Value shared, Value map,
                        ValueRange coordinates, Value byteOffset) {
@@ -48,8 +49,11 @@ static void createLoad(KernelBuilder &b, const Ring &ring,
   Value destination =
       b.sharedView(shared, byteOffset, type.getTensor().getShape(),
                    type.getTensor().getElementType());
+  // The op hands its coordinates to the instruction, which counts from the
+  // innermost dimension.
+  auto innermostFirst = llvm::to_vector(llvm::reverse(coordinates));
   nvgpu::TmaAsyncLoadOp::create(b, destination, ring.getFullBarriers(), map,
-                                coordinates, b.toIndex(position.stage),
+                                innermostFirst, b.toIndex(position.stage),
                                 /*multicastMask=*/Value(),
                                 /*predicate=*/Value());
 }

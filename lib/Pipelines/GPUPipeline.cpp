@@ -1,0 +1,123 @@
+//===- GPUPipeline.cpp - from the moe dialect to a Hopper GPU -------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "moe/Pipelines/GPUPipeline.h"
+
+#include "moe/Conversion/Passes.h"
+#include "moe/Dialect/MoE/Transforms/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+void mlir::moe::buildFrontendPipeline(OpPassManager &pm) {
+  pm.addPass(createMoERaiseRaggedDot());
+}
+
+void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
+                                     const GPUPipelineOptions &options) {
+  buildFrontendPipeline(pm);
+  MoEDecomposeExpertsPassOptions decompose;
+  decompose.gather = GatherForm::Copy;
+  pm.addPass(createMoEDecomposeExpertsPass(decompose));
+  MoESwapABPassOptions swap;
+  swap.mode = options.swap;
+  swap.target = options.target;
+  swap.expectedTokens = options.expectedTokens;
+  pm.addPass(createMoESwapABPass(swap));
+  pm.addPass(createMoEFoldTransposesPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  MoESelectSchedulePassOptions schedule;
+  schedule.target = options.target;
+  schedule.expectedTokens = options.expectedTokens;
+  pm.addPass(createMoESelectSchedulePass(schedule));
+}
+
+/// Tensors to contiguous memrefs; a destination that is an argument is written
+/// in place.
+static void addBufferization(OpPassManager &pm) {
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferizeFunctionBoundaries = true;
+  options.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  pm.addPass(bufferization::createOneShotBufferizePass(options));
+  pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void mlir::moe::buildNVGPUPipeline(OpPassManager &pm,
+                                   const GPUPipelineOptions &options) {
+  buildChoicesPipeline(pm, options);
+  addBufferization(pm);
+  pm.addPass(createConvertMoEToNVGPU());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void mlir::moe::buildNVVMPipeline(OpPassManager &pm) {
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createConvertNVGPUWarpgroupToNVVM());
+  kernels.addPass(createConvertNVGPUToNVVMPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createConvertNVVMToLLVMPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
+void mlir::moe::buildImagePipeline(OpPassManager &pm, bool cubin) {
+  GpuNVVMAttachTargetOptions target;
+  target.chip = "sm_90a";
+  target.features = "+ptx80";
+  target.optLevel = 3;
+  pm.addPass(createGpuNVVMAttachTarget(target));
+  GpuModuleToBinaryPassOptions binary;
+  binary.compilationTarget = cubin ? "bin" : "isa";
+  pm.addPass(createGpuModuleToBinaryPass(binary));
+}
+
+static void buildPTXPipeline(OpPassManager &pm,
+                             const GPUPipelineOptions &options) {
+  buildNVGPUPipeline(pm, options);
+  buildNVVMPipeline(pm);
+  buildImagePipeline(pm, /*cubin=*/false);
+}
+
+static void buildCubinPipeline(OpPassManager &pm,
+                               const GPUPipelineOptions &options) {
+  buildNVGPUPipeline(pm, options);
+  buildNVVMPipeline(pm);
+  buildImagePipeline(pm, /*cubin=*/true);
+}
+
+void mlir::moe::registerGPUPipelines() {
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "moe-to-nvgpu",
+      "Lower the moe dialect to launches of Hopper kernels made of nvgpu ops",
+      buildNVGPUPipeline);
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "moe-to-ptx",
+      "Lower the moe dialect to launches of Hopper kernels in PTX; needs no "
+      "CUDA toolkit",
+      buildPTXPipeline);
+  PassPipelineRegistration<GPUPipelineOptions>(
+      "moe-to-cubin",
+      "Lower the moe dialect to launches of Hopper kernels in machine code; "
+      "needs ptxas of the CUDA toolkit",
+      buildCubinPipeline);
+}

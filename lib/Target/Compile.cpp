@@ -1,0 +1,130 @@
+//===- Compile.cpp - compile a module for a device ------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "moe/Target/Compile.h"
+
+#include "moe/Target/LaunchFile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+void mlir::moe::registerCompilerDialects(DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registerAllToLLVMIRTranslations(registry);
+  registerAllGPUToLLVMIRTranslations(registry);
+}
+
+func::FuncOp mlir::moe::findEntry(ModuleOp module, StringRef entry) {
+  if (!entry.empty()) {
+    auto function = module.lookupSymbol<func::FuncOp>(entry);
+    if (!function || function.isExternal()) {
+      module.emitError() << "has no function @" << entry << " with a body";
+      return nullptr;
+    }
+    return function;
+  }
+  func::FuncOp found;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    if (found) {
+      function.emitError() << "@" << found.getSymName() << " and @"
+                           << function.getSymName()
+                           << " are public; name one by --entry";
+      return nullptr;
+    }
+    found = function;
+  }
+  if (!found)
+    module.emitError("has no public function to compile");
+  return found;
+}
+
+LogicalResult mlir::moe::lowerToNVGPU(ModuleOp module,
+                                      const GPUPipelineOptions &options) {
+  PassManager pm(module.getContext());
+  buildNVGPUPipeline(pm, options);
+  return pm.run(module);
+}
+
+/// The object that gpu-module-to-binary left in `module`.
+static FailureOr<StringRef> findImage(ModuleOp module) {
+  for (auto binary : module.getOps<gpu::BinaryOp>())
+    for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>())
+      return object.getObject().getValue();
+  return module.emitError("has no op that becomes a GPU kernel; a program for "
+                          "a GPU needs a grouped matmul");
+}
+
+FailureOr<GPUProgram>
+mlir::moe::compileForGPU(ModuleOp module, StringRef entry,
+                         const GPUPipelineOptions &options, bool cubin,
+                         StringRef imageName) {
+  if (failed(lowerToNVGPU(module, options)))
+    return failure();
+  // Before the kernels become a binary, whose functions nobody can look into.
+  func::FuncOp function = findEntry(module, entry);
+  if (!function)
+    return failure();
+  FailureOr<llvm::json::Value> launchFile =
+      createLaunchFile(function, imageName);
+  if (failed(launchFile))
+    return failure();
+  PassManager pm(module.getContext());
+  buildNVVMPipeline(pm);
+  buildImagePipeline(pm, cubin);
+  if (failed(pm.run(module)))
+    return failure();
+  FailureOr<StringRef> image = findImage(module);
+  if (failed(image))
+    return failure();
+  // PTX is a C string to the driver; the terminator is not part of the text.
+  if (!cubin)
+    *image = image->rtrim('\0');
+  return GPUProgram{image->str(), std::move(*launchFile)};
+}
+
+LogicalResult mlir::moe::emitObjectFile(ModuleOp module,
+                                        llvm::raw_pwrite_stream &os) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder)
+    return module.emitError(llvm::toString(builder.takeError()));
+  builder->setRelocationModel(llvm::Reloc::PIC_);
+  auto machine = builder->createTargetMachine();
+  if (!machine)
+    return module.emitError(llvm::toString(machine.takeError()));
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(module, context);
+  if (!llvmModule)
+    return failure();
+  llvmModule->setDataLayout((*machine)->createDataLayout());
+  llvmModule->setTargetTriple((*machine)->getTargetTriple());
+  llvm::legacy::PassManager codegen;
+  if ((*machine)->addPassesToEmitFile(codegen, os, nullptr,
+                                      llvm::CodeGenFileType::ObjectFile))
+    return module.emitError("the CPU's backend emits no object files");
+  codegen.run(*llvmModule);
+  return success();
+}

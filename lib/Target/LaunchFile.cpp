@@ -1,0 +1,474 @@
+//===- LaunchFile.cpp - describe how kernels are launched -----------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "moe/Target/LaunchFile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+namespace json = llvm::json;
+
+/// Version of the contract that docs/abi.md defines.
+static constexpr int64_t kABIVersion = 1;
+
+namespace {
+
+/// A range that a value must be in for a launch to happen.
+struct Condition {
+  Value value;
+  std::optional<int64_t> minimum, maximum;
+};
+
+class LaunchFileBuilder {
+public:
+  explicit LaunchFileBuilder(func::FuncOp function) : function(function) {}
+
+  FailureOr<json::Value> build(StringRef image);
+
+private:
+  LogicalResult numberArguments();
+  LogicalResult addBlock(Block &block);
+  LogicalResult addOp(Operation &op);
+  LogicalResult addBranch(scf::IfOp op);
+  LogicalResult addLaunch(gpu::LaunchFuncOp op);
+  LogicalResult addTemporary(memref::AllocOp op);
+  FailureOr<json::Value> createParameter(gpu::LaunchFuncOp op, Value operand,
+                                         bool isReadOnly);
+  FailureOr<json::Value> createTensorMap(nvgpu::TmaCreateDescriptorOp op);
+  FailureOr<json::Array> createConditions(Operation *user);
+  FailureOr<json::Array> createShape(MemRefType type, ValueRange dynamicSizes,
+                                     Operation *user);
+  /// The launch file's expression for an integer of the host function.
+  FailureOr<json::Value> createExpression(Value value, Operation *user);
+  FailureOr<json::Value> createOperation(StringRef name, Operation *op,
+                                         Operation *user);
+  /// Size of one dimension of a buffer.
+  FailureOr<json::Value> createSize(Value buffer, int64_t dim,
+                                    Operation *user);
+  FailureOr<int64_t> getBuffer(Value value, Operation *user);
+  json::Array createArguments();
+
+  func::FuncOp function;
+  DenseMap<Value, int64_t> buffers;
+  /// Buffers that some kernel may write.
+  DenseSet<int64_t> written;
+  /// Arguments and, behind them, the allocations that the function returns.
+  SmallVector<Value> arguments;
+  SmallVector<json::Value> argumentShapes;
+  SmallVector<Condition> conditions;
+  json::Array temporaries, launches;
+};
+
+} // namespace
+
+static std::string getElementTypeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
+
+/// Looks through what only changes the type of a memref.
+static Value getSource(Value value) {
+  while (auto cast = value.getDefiningOp<memref::CastOp>())
+    value = cast.getSource();
+  return value;
+}
+
+FailureOr<int64_t> LaunchFileBuilder::getBuffer(Value value, Operation *user) {
+  auto it = buffers.find(getSource(value));
+  if (it != buffers.end())
+    return it->second;
+  return user->emitOpError("uses a memref that is neither an argument nor "
+                           "allocated in the function; a launch file has no "
+                           "other buffers");
+}
+
+FailureOr<json::Array> LaunchFileBuilder::createShape(MemRefType type,
+                                                      ValueRange dynamicSizes,
+                                                      Operation *user) {
+  json::Array shape;
+  for (int64_t size : type.getShape()) {
+    if (!ShapedType::isDynamic(size)) {
+      shape.push_back(size);
+      continue;
+    }
+    FailureOr<json::Value> expression =
+        createExpression(dynamicSizes.front(), user);
+    dynamicSizes = dynamicSizes.drop_front();
+    if (failed(expression))
+      return failure();
+    shape.push_back(std::move(*expression));
+  }
+  return shape;
+}
+
+LogicalResult LaunchFileBuilder::numberArguments() {
+  auto addArgument = [&](Value value, json::Value shape) {
+    buffers[value] = arguments.size();
+    arguments.push_back(value);
+    argumentShapes.push_back(std::move(shape));
+  };
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    if (!type || !type.getLayout().isIdentity())
+      return function.emitError()
+             << "argument " << argument.getArgNumber() << " of @"
+             << function.getSymName() << " is " << argument.getType()
+             << "; a launch takes contiguous memrefs only";
+    json::Array shape;
+    for (int64_t size : type.getShape())
+      shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+    addArgument(argument, std::move(shape));
+  }
+  auto returnOp = cast<func::ReturnOp>(function.front().getTerminator());
+  for (Value operand : returnOp.getOperands()) {
+    auto alloc = getSource(operand).getDefiningOp<memref::AllocOp>();
+    if (!alloc || buffers.contains(alloc))
+      return returnOp.emitOpError("returns what is not an allocation of its "
+                                  "own; a launch has nowhere to put it");
+    FailureOr<json::Array> shape =
+        createShape(alloc.getType(), alloc.getDynamicSizes(), alloc);
+    if (failed(shape))
+      return failure();
+    addArgument(alloc, std::move(*shape));
+  }
+  return success();
+}
+
+FailureOr<json::Value> LaunchFileBuilder::createSize(Value buffer, int64_t dim,
+                                                     Operation *user) {
+  auto type = cast<MemRefType>(getSource(buffer).getType());
+  if (!type.isDynamicDim(dim))
+    return json::Value(type.getDimSize(dim));
+  FailureOr<int64_t> number = getBuffer(buffer, user);
+  if (failed(number))
+    return failure();
+  return json::Value(json::Array{"dim", *number, dim});
+}
+
+FailureOr<json::Value> LaunchFileBuilder::createOperation(StringRef name,
+                                                          Operation *op,
+                                                          Operation *user) {
+  json::Array expression{name};
+  for (Value operand : op->getOperands()) {
+    FailureOr<json::Value> value = createExpression(operand, user);
+    if (failed(value))
+      return failure();
+    expression.push_back(std::move(*value));
+  }
+  return json::Value(std::move(expression));
+}
+
+FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
+                                                           Operation *user) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return json::Value(constant.getSExtValue());
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return user->emitOpError("depends on a number that is an argument of the "
+                             "function; a launch file has none");
+  return TypeSwitch<Operation *, FailureOr<json::Value>>(op)
+      .Case([&](memref::DimOp dim) -> FailureOr<json::Value> {
+        std::optional<int64_t> index = dim.getConstantIndex();
+        if (!index || !isa<MemRefType>(dim.getSource().getType()))
+          return user->emitOpError("depends on a dimension that is not known "
+                                   "when compiling");
+        return createSize(dim.getSource(), *index, user);
+      })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp>([&](auto cast) {
+        return createExpression(cast.getIn(), user);
+      })
+      .Case<arith::AddIOp>(
+          [&](Operation *op) { return createOperation("add", op, user); })
+      .Case<arith::MulIOp>(
+          [&](Operation *op) { return createOperation("mul", op, user); })
+      // Sizes are not negative, so unsigned and signed agree.
+      .Case<arith::MinUIOp, arith::MinSIOp>(
+          [&](Operation *op) { return createOperation("min", op, user); })
+      .Case<arith::MaxUIOp, arith::MaxSIOp>(
+          [&](Operation *op) { return createOperation("max", op, user); })
+      .Case<arith::DivUIOp, arith::DivSIOp>(
+          [&](Operation *op) { return createOperation("floordiv", op, user); })
+      .Case<arith::CeilDivUIOp, arith::CeilDivSIOp>(
+          [&](Operation *op) { return createOperation("ceildiv", op, user); })
+      .Default([&](Operation *op) {
+        return user->emitOpError("depends on the result of ")
+               << op->getName() << ", which a launch file cannot express";
+      });
+}
+
+FailureOr<json::Value>
+LaunchFileBuilder::createTensorMap(nvgpu::TmaCreateDescriptorOp op) {
+  FailureOr<int64_t> buffer = getBuffer(op.getTensor(), op);
+  if (failed(buffer))
+    return failure();
+  auto type = cast<MemRefType>(getSource(op.getTensor()).getType());
+  nvgpu::TensorMapDescriptorType map = op.getTensorMap().getType();
+  ArrayRef<int64_t> boxShape = map.getTensor().getShape();
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+
+  // Innermost first; a stride is the product of the dimensions inside of it.
+  json::Array dims, strides, box;
+  json::Value stride = bytes;
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    FailureOr<json::Value> size = createSize(op.getTensor(), dim, op);
+    if (failed(size))
+      return failure();
+    dims.push_back(*size);
+    box.push_back(boxShape[dim]);
+    if (dim != type.getRank() - 1)
+      strides.push_back(stride);
+    std::optional<int64_t> outer = stride.getAsInteger();
+    std::optional<int64_t> inner = size->getAsInteger();
+    if (outer && inner)
+      stride = *outer * *inner;
+    else
+      stride = json::Array{"mul", stride, *size};
+  }
+  return json::Value(json::Object{
+      {"kind", "tensor_map"},
+      {"buffer", *buffer},
+      {"element_type", getElementTypeName(type.getElementType())},
+      {"dims", std::move(dims)},
+      {"strides", std::move(strides)},
+      {"box", std::move(box)},
+      {"swizzle", nvgpu::stringifyTensorMapSwizzleKind(map.getSwizzle())
+                      .drop_front(StringRef("swizzle_").size())},
+      {"l2_promotion", nvgpu::stringifyTensorMapL2PromoKind(map.getL2promo())
+                           .drop_front(StringRef("l2promo_").size())},
+      {"interleave", "none"},
+      {"oob", nvgpu::stringifyTensorMapOOBKind(map.getOob())}});
+}
+
+FailureOr<json::Value>
+LaunchFileBuilder::createParameter(gpu::LaunchFuncOp op, Value operand,
+                                   bool isReadOnly) {
+  if (auto map = operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>())
+    return createTensorMap(map);
+  if (isa<MemRefType>(operand.getType())) {
+    FailureOr<int64_t> buffer = getBuffer(operand, op);
+    if (failed(buffer))
+      return failure();
+    if (!isReadOnly)
+      written.insert(*buffer);
+    return json::Value(json::Object{{"kind", "buffer"}, {"buffer", *buffer}});
+  }
+  if (!operand.getType().isInteger(32) && !operand.getType().isInteger(64))
+    return op.emitOpError("has a kernel argument of type ")
+           << operand.getType()
+           << "; a launch file has tensor maps, buffers, i32 and i64";
+  FailureOr<json::Value> value = createExpression(operand, op);
+  if (failed(value))
+    return failure();
+  return json::Value(
+      json::Object{{"kind", getElementTypeName(operand.getType())},
+                   {"value", std::move(*value)}});
+}
+
+FailureOr<json::Array> LaunchFileBuilder::createConditions(Operation *user) {
+  json::Array result;
+  for (const Condition &condition : conditions) {
+    FailureOr<json::Value> value = createExpression(condition.value, user);
+    if (failed(value))
+      return failure();
+    json::Object entry{{"value", std::move(*value)}};
+    if (condition.minimum)
+      entry["min"] = *condition.minimum;
+    if (condition.maximum)
+      entry["max"] = *condition.maximum;
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      op, op.getKernelAttr());
+  if (!kernel)
+    return op.emitOpError("launches what is not a kernel of this module");
+  json::Array grid, block, parameters;
+  for (Value size : {op.getGridSizeX(), op.getGridSizeY(), op.getGridSizeZ()}) {
+    FailureOr<json::Value> value = createExpression(size, op);
+    if (failed(value))
+      return failure();
+    grid.push_back(std::move(*value));
+  }
+  for (Value size :
+       {op.getBlockSizeX(), op.getBlockSizeY(), op.getBlockSizeZ(),
+        op.getDynamicSharedMemorySize()}) {
+    APInt constant(64, 0);
+    if (size && !matchPattern(size, m_ConstantInt(&constant)))
+      return op.emitOpError("has a block or shared memory size that is not a "
+                            "constant");
+    block.push_back(constant.getSExtValue());
+  }
+  json::Value sharedMemory = block.back();
+  block.pop_back();
+  for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
+    bool isReadOnly =
+        kernel.getArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName()) !=
+        nullptr;
+    FailureOr<json::Value> parameter = createParameter(op, operand, isReadOnly);
+    if (failed(parameter))
+      return failure();
+    parameters.push_back(std::move(*parameter));
+  }
+  json::Object launch{{"kernel", kernel.getSymName()},
+                      {"grid", std::move(grid)},
+                      {"block", std::move(block)},
+                      {"shared_memory", std::move(sharedMemory)},
+                      {"parameters", std::move(parameters)}};
+  if (!conditions.empty()) {
+    FailureOr<json::Array> when = createConditions(op);
+    if (failed(when))
+      return failure();
+    launch["when"] = std::move(*when);
+  }
+  launches.push_back(std::move(launch));
+  return success();
+}
+
+LogicalResult LaunchFileBuilder::addTemporary(memref::AllocOp op) {
+  if (buffers.contains(op))
+    return success();
+  FailureOr<json::Array> shape =
+      createShape(op.getType(), op.getDynamicSizes(), op);
+  if (failed(shape))
+    return failure();
+  buffers[op] = arguments.size() + temporaries.size();
+  temporaries.push_back(json::Object{
+      {"element_type", getElementTypeName(op.getType().getElementType())},
+      {"shape", std::move(*shape)}});
+  return success();
+}
+
+/// The range of `value` in which a comparison with a constant holds.
+static std::optional<Condition> getRange(arith::CmpIPredicate predicate,
+                                         Value value, int64_t constant) {
+  using P = arith::CmpIPredicate;
+  switch (predicate) {
+  case P::ult:
+  case P::slt:
+    return Condition{value, std::nullopt, constant - 1};
+  case P::ule:
+  case P::sle:
+    return Condition{value, std::nullopt, constant};
+  case P::ugt:
+  case P::sgt:
+    return Condition{value, constant + 1, std::nullopt};
+  case P::uge:
+  case P::sge:
+    return Condition{value, constant, std::nullopt};
+  default:
+    return std::nullopt;
+  }
+}
+
+LogicalResult LaunchFileBuilder::addBranch(scf::IfOp op) {
+  auto compare = op.getCondition().getDefiningOp<arith::CmpIOp>();
+  APInt constant;
+  if (!compare || op.getNumResults() != 0 ||
+      !matchPattern(compare.getRhs(), m_ConstantInt(&constant)))
+    return op.emitOpError("branches on what a launch file cannot express: it "
+                          "compares numbers with constants only");
+  auto addSide = [&](Region &region, arith::CmpIPredicate predicate) {
+    std::optional<Condition> range =
+        getRange(predicate, compare.getLhs(), constant.getSExtValue());
+    if (region.empty())
+      return success();
+    if (!range)
+      return LogicalResult(op.emitOpError("branches on an equality, which a "
+                                          "launch file cannot express"));
+    conditions.push_back(*range);
+    LogicalResult result = addBlock(region.front());
+    conditions.pop_back();
+    return result;
+  };
+  if (failed(addSide(op.getThenRegion(), compare.getPredicate())))
+    return failure();
+  return addSide(op.getElseRegion(),
+                 arith::invertPredicate(compare.getPredicate()));
+}
+
+LogicalResult LaunchFileBuilder::addOp(Operation &op) {
+  return TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](gpu::LaunchFuncOp launch) { return addLaunch(launch); })
+      .Case([&](memref::AllocOp alloc) { return addTemporary(alloc); })
+      .Case([&](scf::IfOp branch) { return addBranch(branch); })
+      .Case<nvgpu::TmaCreateDescriptorOp, memref::CastOp, memref::DeallocOp,
+            memref::DimOp, func::ReturnOp, scf::YieldOp>(
+          [](Operation *) { return success(); })
+      .Default([&](Operation *op) -> LogicalResult {
+        if (isa_and_nonnull<arith::ArithDialect>(op->getDialect()))
+          return success();
+        return op->emitOpError("has no GPU form in this project; keep it "
+                               "outside of the compiled function, or use "
+                               "--target=cpu");
+      });
+}
+
+LogicalResult LaunchFileBuilder::addBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(addOp(op)))
+      return failure();
+  return success();
+}
+
+json::Array LaunchFileBuilder::createArguments() {
+  json::Array result;
+  int64_t numOperands = function.getNumArguments();
+  for (auto [i, value] : llvm::enumerate(arguments)) {
+    int64_t number = i;
+    bool isResult = number >= numOperands;
+    StringRef access = isResult                    ? "write"
+                       : written.contains(number) ? "readwrite"
+                                                  : "read";
+    std::string name = isResult ? "result" + std::to_string(i - numOperands)
+                                : "arg" + std::to_string(i);
+    result.push_back(json::Object{
+        {"name", name},
+        {"element_type",
+         getElementTypeName(cast<MemRefType>(value.getType()).getElementType())},
+        {"shape", std::move(argumentShapes[i])},
+        {"access", access}});
+  }
+  return result;
+}
+
+FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
+  if (!llvm::hasSingleElement(function.getBody()))
+    return function.emitError() << "@" << function.getSymName()
+                                << " has no body of one block; a launch file "
+                                   "has no branches between blocks";
+  if (failed(numberArguments()) || failed(addBlock(function.front())))
+    return failure();
+  json::Array arguments = createArguments();
+  return json::Value(json::Object{{"abi", kABIVersion},
+                                  {"target", "sm_90a"},
+                                  {"image", image},
+                                  {"entry", function.getSymName()},
+                                  {"arguments", std::move(arguments)},
+                                  {"temporaries", std::move(temporaries)},
+                                  {"launches", std::move(launches)}});
+}
+
+FailureOr<json::Value> mlir::moe::createLaunchFile(func::FuncOp function,
+                                                   StringRef image) {
+  return LaunchFileBuilder(function).build(image);
+}

@@ -1,0 +1,241 @@
+//===- moe-compile.cpp - Compile a moe program ----------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles one function of an MLIR file to kernels for a Hopper GPU and the
+// launch file that says how to run them, or for a CPU; or stops on the way and
+// prints the IR.
+//
+//===----------------------------------------------------------------------===//
+
+#include "moe/InitAll.h"
+#include "moe/Pipelines/CPUPipeline.h"
+#include "moe/Pipelines/GPUPipeline.h"
+#include "moe/Support/CrashGuard.h"
+#include "moe/Target/Compile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+namespace cl = llvm::cl;
+
+namespace {
+enum class Emit { MLIR, NVGPU, LLVM, PTX, Cubin, Obj };
+} // namespace
+
+static cl::OptionCategory category("moe-compile options");
+
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<input file>"),
+                                      cl::init("-"), cl::cat(category));
+static cl::opt<std::string> outputFile("o", cl::desc("Output file"),
+                                       cl::value_desc("file"), cl::init("-"),
+                                       cl::cat(category));
+static cl::opt<std::string> targetName(
+    "target",
+    cl::desc("cpu, or a GPU: a preset (sm_90a, h100-sxm, h200, h20) or a "
+             "#moe.target attribute"),
+    cl::init("sm_90a"), cl::cat(category));
+static cl::opt<Emit> emitKind(
+    "emit", cl::desc("What to write"), cl::init(Emit::PTX),
+    cl::values(
+        clEnumValN(Emit::MLIR, "mlir",
+                   "the module raised, with its choices made (GPU) or raised "
+                   "and decomposed (cpu)"),
+        clEnumValN(Emit::NVGPU, "nvgpu", "kernels of nvgpu ops (GPU)"),
+        clEnumValN(Emit::LLVM, "llvm",
+                   "the LLVM dialect (cpu), kernels of it (GPU)"),
+        clEnumValN(Emit::PTX, "ptx", "PTX and a launch file (GPU, default)"),
+        clEnumValN(Emit::Cubin, "cubin",
+                   "machine code and a launch file (GPU; needs ptxas)"),
+        clEnumValN(Emit::Obj, "obj", "an object file (cpu)")),
+    cl::cat(category));
+static cl::opt<std::string>
+    entryName("entry",
+              cl::desc("Function to compile (default: the only public one)"),
+              cl::cat(category));
+static cl::opt<SwapMode> swapMode(
+    "swap", cl::desc("Whether to swap operands (GPU)"),
+    cl::init(SwapMode::Auto),
+    cl::values(clEnumValN(SwapMode::Auto, "auto",
+                          "where the cost model predicts it to be faster"),
+               clEnumValN(SwapMode::Always, "always", "wherever possible"),
+               clEnumValN(SwapMode::Never, "never", "nowhere")),
+    cl::cat(category));
+static cl::opt<double> expectedTokens(
+    "expected-tokens",
+    cl::desc("Tokens that an expert gets on average, in place of the ops' "
+             "hints (GPU)"),
+    cl::init(-1), cl::cat(category));
+static cl::opt<std::string> remarksFilter(
+    "remarks-filter",
+    cl::desc("Print the remarks whose category matches, e.g. 'moe.*'"),
+    cl::value_desc("regex"), cl::cat(category));
+
+static bool isGPU() { return targetName != "cpu"; }
+
+static LogicalResult reportUsage(const llvm::Twine &message) {
+  llvm::errs() << "moe-compile: error: " << message << "\n";
+  return failure();
+}
+
+static GPUPipelineOptions getGPUOptions() {
+  GPUPipelineOptions options;
+  options.target = targetName;
+  options.swap = swapMode;
+  options.expectedTokens = expectedTokens;
+  return options;
+}
+
+static LogicalResult checkUsage() {
+  bool isGPUOnly = emitKind == Emit::NVGPU || emitKind == Emit::PTX ||
+                   emitKind == Emit::Cubin;
+  if (isGPUOnly && !isGPU())
+    return reportUsage("--emit=nvgpu, ptx and cubin need a GPU as --target; "
+                       "for a CPU there are mlir, llvm and obj");
+  if (emitKind == Emit::Obj && isGPU())
+    return reportUsage("--emit=obj needs --target=cpu; for a GPU there are "
+                       "mlir, nvgpu, llvm, ptx and cubin");
+  return success();
+}
+
+/// Writes all of `files` or, if one cannot be opened, none.
+static LogicalResult
+writeFiles(ArrayRef<std::pair<std::string, StringRef>> files) {
+  std::vector<std::unique_ptr<llvm::ToolOutputFile>> outputs;
+  for (auto [name, content] : files) {
+    std::string error;
+    auto output = openOutputFile(name, &error);
+    if (!output)
+      return reportUsage(error);
+    output->os() << content;
+    outputs.push_back(std::move(output));
+  }
+  for (auto &output : outputs) {
+    output->os().flush();
+    if (output->os().has_error())
+      return reportUsage("could not write '" + output->getFilename() + "'");
+  }
+  for (auto &output : outputs)
+    output->keep();
+  return success();
+}
+
+/// PTX or machine code, and beside a named file its launch file.
+static LogicalResult writeProgram(ModuleOp module) {
+  SmallString<128> launchName(outputFile);
+  llvm::sys::path::replace_extension(launchName, "json");
+  if (launchName == outputFile)
+    return reportUsage("the output '" + outputFile +
+                       "' would be overwritten by its launch file; name it "
+                       ".ptx or .cubin");
+  FailureOr<GPUProgram> program =
+      compileForGPU(module, entryName, getGPUOptions(),
+                    emitKind == Emit::Cubin,
+                    llvm::sys::path::filename(outputFile));
+  if (failed(program))
+    return failure();
+  if (outputFile == "-")
+    return writeFiles({{outputFile, program->image}});
+  std::string launchText;
+  llvm::raw_string_ostream(launchText)
+      << llvm::formatv("{0:2}\n", program->launchFile);
+  return writeFiles({{outputFile, program->image},
+                     {std::string(launchName), launchText}});
+}
+
+static LogicalResult runPasses(ModuleOp module,
+                               function_ref<void(OpPassManager &)> build) {
+  PassManager pm(module.getContext());
+  build(pm);
+  return pm.run(module);
+}
+
+/// Lowers `module` as far as --emit says.
+static LogicalResult lower(ModuleOp module) {
+  return runPasses(module, [](OpPassManager &pm) {
+    if (!isGPU()) {
+      buildFrontendPipeline(pm);
+      if (emitKind != Emit::MLIR)
+        buildCPUPipeline(pm, CPUPipelineOptions());
+      return;
+    }
+    if (emitKind == Emit::MLIR)
+      return buildChoicesPipeline(pm, getGPUOptions());
+    buildNVGPUPipeline(pm, getGPUOptions());
+    if (emitKind == Emit::LLVM)
+      buildNVVMPipeline(pm);
+  });
+}
+
+static LogicalResult compile(ModuleOp module) {
+  if (emitKind == Emit::PTX || emitKind == Emit::Cubin)
+    return writeProgram(module);
+  if (failed(lower(module)))
+    return failure();
+  SmallString<0> text;
+  llvm::raw_svector_ostream os(text);
+  if (emitKind != Emit::Obj)
+    os << *module << "\n";
+  else if (failed(emitObjectFile(module, os)))
+    return failure();
+  return writeFiles({{outputFile, StringRef(text)}});
+}
+
+static LogicalResult enableRemarks(MLIRContext &context) {
+  if (remarksFilter.empty())
+    return success();
+  std::string filter = remarksFilter;
+  remark::RemarkCategories categories{filter, std::nullopt, std::nullopt,
+                                      std::nullopt, std::nullopt};
+  return remark::enableOptimizationRemarks(
+      context, /*streamer=*/nullptr,
+      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories,
+      /*printAsEmitRemarks=*/true);
+}
+
+static int runTool() {
+  if (failed(checkUsage()))
+    return 1;
+  DialectRegistry registry;
+  registerCompilerDialects(registry);
+  moe::registerAllDialects(registry);
+  moe::registerAllExtensions(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.allowUnregisteredDialects();
+
+  std::string error;
+  auto input = openInputFile(inputFile, &error);
+  if (!input) {
+    (void)reportUsage(error);
+    return 1;
+  }
+  llvm::SourceMgr sourceMgr;
+  sourceMgr.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+  SourceMgrDiagnosticHandler diagnostics(sourceMgr, &context);
+  if (failed(enableRemarks(context)))
+    return 1;
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sourceMgr, &context);
+  return module && succeeded(compile(*module)) ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "Compiles a moe program\n");
+  return moe::runGuarded("moe-compile", runTool);
+}
