@@ -101,10 +101,19 @@ struct FoldResult : public OpRewritePattern<GroupedMatmulSwappedOp> {
     if (!op.hasTransposedResult() || op->getNumResults() != 1)
       return rewriter.notifyMatchFailure(op, "result is row-major already");
     Value result = op->getResult(0);
+    auto type = cast<RankedTensorType>(result.getType());
+    auto rowMajorType = RankedTensorType::get(
+        {type.getDimSize(1), type.getDimSize(0)}, type.getElementType());
     if (result.use_empty() || !llvm::all_of(result.getUses(), consumes))
       return rewriter.notifyMatchFailure(
           op, "a user of the result is no transpose");
+    // The shapes agree; an encoding may not.
     Value init = getTransposed(op.getInit());
+    if (type.getEncoding() || (init && init.getType() != rowMajorType) ||
+        llvm::any_of(result.getUsers(), [&](Operation *user) {
+          return user->getResult(0).getType() != rowMajorType;
+        }))
+      return rewriter.notifyMatchFailure(op, "a tensor has an encoding");
     if (!init)
       init = transposeUniform(rewriter, op.getInit());
     if (!init)
@@ -115,10 +124,10 @@ struct FoldResult : public OpRewritePattern<GroupedMatmulSwappedOp> {
     rewriter.modifyOpInPlace(rowMajor, [&] {
       rowMajor.getInitMutable().assign(init);
       rowMajor.setResultOrder(OperandOrder::RowMajor);
-      rowMajor->getResult(0).setType(cast<RankedTensorType>(init.getType()));
+      rowMajor->getResult(0).setType(rowMajorType);
     });
     for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
-      replaceTranspose(rewriter, user, rowMajor->getResult(0));
+      rewriter.replaceOp(user, rowMajor->getResult(0));
     rewriter.eraseOp(op);
     return success();
   }
@@ -128,16 +137,6 @@ private:
   static bool consumes(OpOperand &use) {
     auto user = dyn_cast<linalg::TransposeOp>(use.getOwner());
     return isTranspose(user) && &use == &user.getInputMutable();
-  }
-
-  static void replaceTranspose(PatternRewriter &rewriter, Operation *user,
-                               Value matrix) {
-    Type type = user->getResult(0).getType();
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPoint(user);
-    if (matrix.getType() != type)
-      matrix = tensor::CastOp::create(rewriter, user->getLoc(), type, matrix);
-    rewriter.replaceOp(user, matrix);
   }
 };
 

@@ -117,9 +117,6 @@ mlir::moe::unswapOperands(RewriterBase &rewriter, GroupedMatmulSwappedOp op) {
   Value result = matmul->getResult(0);
   if (op.hasTransposedResult())
     result = transpose(rewriter, loc, result);
-  if (result.getType() != op->getResult(0).getType())
-    result = tensor::CastOp::create(rewriter, loc, op->getResult(0).getType(),
-                                    result);
   rewriter.replaceOp(op, result);
   return matmul;
 }
