@@ -8,6 +8,7 @@
 #define MOE_DIALECT_MOE_TRANSFORMS_PASSES_H
 
 #include "moe/Dialect/MoE/Transforms/DecomposeExperts.h"
+#include "moe/Dialect/MoE/Transforms/Transforms.h"
 
 #include "mlir/Pass/Pass.h"
 

@@ -49,4 +49,196 @@ def MoEDecomposeExpertsPass : Pass<"moe-decompose-experts"> {
   ];
 }
 
+def MoESwapABPass : Pass<"moe-swap-ab"> {
+  let summary = "Exchange the operands of grouped matmuls with few tokens";
+  let description = [{
+    Rewrites `moe.grouped_matmul` on tensors to `moe.grouped_matmul_swapped`
+    (Swap-AB) where the cost model predicts that to be faster, with explicit
+    transposes of the tokens, of the destination and of the result, which
+    `--moe-fold-transposes` removes again.
+
+    How many tokens an expert gets decides. It is, in this order: the option
+    `expected-tokens`, the op's `expected_tokens`, or `R / E` where both are
+    static. Else the choice is left to run time: an `scf.if` on the number of
+    rows holds both forms, with the threshold that loses least at any number of
+    tokens, or, if that is to swap always, the swapped form alone. (The
+    unswapped form there gets the threshold as its `expected_tokens`.) Pipelines
+    that cannot hold control flow set `multi-version=false`, which leaves such
+    ops as they are.
+
+    An op stays as it is, with a remark that says why, if
+
+    * its operands are memrefs, its tensors have an encoding, or it has a
+      schedule already;
+    * the GPU's bulk copies cannot fetch its weights: `K * sizeof(element)` must
+      be a multiple of 16 bytes, and with `kn` weights `N * sizeof(element)`;
+    * its operands are f32 (in mode `auto`): the matrix instruction takes 16-bit
+      floats;
+    * E, K or N is dynamic (in mode `auto`), so that no time can be predicted.
+
+    Every decision is a remark of category `moe-swap-ab`, shown with
+    `--remarks-filter='moe.*'`: the op, the tokens expected, both predicted
+    times and the choice.
+
+    Example (`--moe-swap-ab`):
+
+    ```mlir
+    func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
+                    %off: tensor<129xi32>,
+                    %y: tensor<64x2048xbf16>) -> tensor<64x2048xbf16> {
+      %0 = moe.grouped_matmul
+          ins(%x, %w, %off : tensor<64x768xbf16>, tensor<128x2048x768xbf16>,
+                             tensor<129xi32>)
+          outs(%y : tensor<64x2048xbf16>) -> tensor<64x2048xbf16>
+      return %0 : tensor<64x2048xbf16>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
+                    %off: tensor<129xi32>,
+                    %y: tensor<64x2048xbf16>) -> tensor<64x2048xbf16> {
+      %0 = tensor.empty() : tensor<768x64xbf16>
+      %xt = linalg.transpose ins(%x : tensor<64x768xbf16>)
+                             outs(%0 : tensor<768x64xbf16>) permutation = [1, 0]
+      %1 = tensor.empty() : tensor<2048x64xbf16>
+      %yt = linalg.transpose ins(%y : tensor<64x2048xbf16>)
+                             outs(%1 : tensor<2048x64xbf16>) permutation = [1, 0]
+      %2 = moe.grouped_matmul_swapped
+          ins(%w, %xt, %off : tensor<128x2048x768xbf16>, tensor<768x64xbf16>,
+                              tensor<129xi32>)
+          outs(%yt : tensor<2048x64xbf16>) -> tensor<2048x64xbf16>
+      %3 = linalg.transpose ins(%2 : tensor<2048x64xbf16>)
+                            outs(%y : tensor<64x2048xbf16>) permutation = [1, 0]
+      return %3 : tensor<64x2048xbf16>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::moe::MoEDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect",
+  ];
+  let options = [
+    Option<"mode", "mode", "::mlir::moe::SwapMode",
+           /*default=*/"::mlir::moe::SwapMode::Auto",
+           "Whether to swap: auto asks the cost model",
+           [{::llvm::cl::values(
+              clEnumValN(::mlir::moe::SwapMode::Auto, "auto",
+                         "where it is predicted to be faster"),
+              clEnumValN(::mlir::moe::SwapMode::Always, "always",
+                         "wherever it is possible"),
+              clEnumValN(::mlir::moe::SwapMode::Never, "never", "nowhere"))}]>,
+    Option<"target", "target", "std::string", /*default=*/"",
+           "GPU to predict for: a preset (h100-sxm, h200, h20, sm_90a) or a "
+           "#moe.target attribute (in braces if it has commas); empty means the moe.target attribute around "
+           "the op, or h100-sxm">,
+    Option<"expectedTokens", "expected-tokens", "double", /*default=*/"-1",
+           "Tokens that an expert gets on average, in place of the ops' hints; "
+           "negative means the hints">,
+    Option<"multiVersion", "multi-version", "bool", /*default=*/"true",
+           "Make both forms and branch where the choice is left to run time">,
+  ];
+  let statistics = [
+    Statistic<"numSwapped", "swapped", "Grouped matmuls that were swapped">,
+    Statistic<"numKept", "kept", "Grouped matmuls that stay unswapped">,
+    Statistic<"numLeftToRunTime", "left-to-run-time",
+              "Grouped matmuls whose choice is left to run time">,
+  ];
+}
+
+def MoEFoldTransposesPass : Pass<"moe-fold-transposes"> {
+  let summary = "Fold transposes into the storage orders of swapped matmuls";
+  let description = [{
+    Folds `linalg.transpose` of the tokens of `moe.grouped_matmul_swapped` into
+    `token_order = row_major`, and transposes of its destination and its result
+    into `result_order = row_major`: the kernel loads tokens and stores results
+    in the order it is told, so no data moves for a transpose. Pairs of
+    transposes are removed as well.
+
+    The result is folded if all its users are transposes, and the destination
+    is a transpose, an empty tensor, or uniform (a fill or a splat constant).
+
+    Example: the output of `--moe-swap-ab` above becomes
+
+    ```mlir
+    func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
+                    %off: tensor<129xi32>,
+                    %y: tensor<64x2048xbf16>) -> tensor<64x2048xbf16> {
+      %0 = moe.grouped_matmul_swapped {result_order = #moe.order<row_major>,
+                                       token_order = #moe.order<row_major>}
+          ins(%w, %x, %off : tensor<128x2048x768xbf16>, tensor<64x768xbf16>,
+                             tensor<129xi32>)
+          outs(%y : tensor<64x2048xbf16>) -> tensor<64x2048xbf16>
+      return %0 : tensor<64x2048xbf16>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::moe::MoEDialect", "::mlir::tensor::TensorDialect",
+  ];
+}
+
+def MoESelectSchedulePass : Pass<"moe-select-schedule"> {
+  let summary = "Choose tile sizes and pipeline stages of grouped matmuls";
+  let description = [{
+    Gives every grouped matmul of either orientation, on tensors or memrefs, the
+    schedule with the shortest time that the cost model predicts for the target
+    and the expected tokens (found as `--moe-swap-ab` finds them; a swapped op
+    gets a token tile of 16 when they are unknown). Stages are as many as shared
+    memory holds, at most 16. A schedule that an op has is kept, so that a
+    person can choose another one.
+
+    * Swapped: `m` weight rows, 64 for each warpgroup, or 128 (64 gate and 64 up
+      rows) with a `concat` gate; `n` tokens, a multiple of 8; two warpgroups
+      from 64 tokens on.
+    * Unswapped: `m` tokens, 64 for each of one or two warpgroups; `n` outputs,
+      from 64 to 256, and to 160 with a `concat` gate, which needs two
+      accumulators.
+
+    Ops that the generated GPU kernels cannot run get none, with a remark that
+    says why. Remarks have the category `moe-select-schedule`.
+
+    Example (`--moe-select-schedule=target=h200`):
+
+    ```mlir
+    func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
+                    %off: tensor<129xi32>,
+                    %y: tensor<64x2048xbf16>) -> tensor<64x2048xbf16> {
+      %0 = moe.grouped_matmul_swapped {
+          result_order = #moe.order<row_major>,
+          token_order = #moe.order<row_major>,
+          schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 16,
+                                   warpgroups = 1>}
+          ins(%w, %x, %off : tensor<128x2048x768xbf16>, tensor<64x768xbf16>,
+                             tensor<129xi32>)
+          outs(%y : tensor<64x2048xbf16>) -> tensor<64x2048xbf16>
+      return %0 : tensor<64x2048xbf16>
+    }
+    ```
+
+    has the schedule that the pass gives to this op.
+  }];
+  let dependentDialects = ["::mlir::moe::MoEDialect"];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"",
+           "GPU to schedule for: a preset (h100-sxm, h200, h20, sm_90a) or a "
+           "#moe.target attribute (in braces if it has commas); empty means the moe.target attribute around "
+           "the op, or h100-sxm">,
+    Option<"expectedTokens", "expected-tokens", "double", /*default=*/"-1",
+           "Tokens that an expert gets on average, in place of the ops' hints; "
+           "negative means the hints">,
+  ];
+  let statistics = [
+    Statistic<"numScheduled", "scheduled",
+              "Grouped matmuls that got a schedule">,
+    Statistic<"numKept", "kept", "Grouped matmuls that had a schedule">,
+    Statistic<"numRefused", "refused",
+              "Grouped matmuls that the GPU kernels cannot run">,
+  ];
+}
+
 #endif // MOE_DIALECT_MOE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,175 @@
+//===- SelectSchedule.cpp - choose the tiles of a GPU kernel --------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "moe/Dialect/MoE/Transforms/Passes.h"
+#include "moe/Dialect/MoE/Transforms/Transforms.h"
+
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
+
+namespace mlir {
+namespace moe {
+#define GEN_PASS_DEF_MOESELECTSCHEDULEPASS
+#include "moe/Dialect/MoE/Transforms/Passes.h.inc"
+} // namespace moe
+} // namespace mlir
+
+#define DEBUG_TYPE "moe-select-schedule"
+
+using namespace mlir;
+using namespace mlir::moe;
+
+/// Elements of the contraction that one pipeline stage holds: 128 bytes.
+static constexpr int64_t kStageElements = 64;
+/// Token tile when nothing is known of the tokens: it wastes little at few
+/// tokens and reads weights once for as many as decoding usually has.
+static constexpr int64_t kDefaultTokens = 16;
+
+/// The tile when no time can be predicted. An op that stays unswapped has many
+/// tokens: as many rows and outputs as two warpgroups share evenly.
+static const Tile *getDefaultTile(ArrayRef<Tile> tiles,
+                                  Orientation orientation) {
+  if (orientation == Orientation::Unswapped) {
+    const Tile *best = &tiles.front();
+    for (const Tile &tile : tiles)
+      if (tile.tokenRows >= best->tokenRows &&
+          tile.weightRows <= tile.tokenRows)
+        best = &tile;
+    return best;
+  }
+  const Tile *best = &tiles.front();
+  for (const Tile &tile : tiles)
+    if (tile.tokenRows <= kDefaultTokens)
+      best = &tile;
+  return best;
+}
+
+FailureOr<ScheduleChoice>
+mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
+                          const std::optional<TokenCounts> &counts,
+                          std::string &reason) {
+  if (std::optional<std::string> obstacle = getGPUObstacle(op)) {
+    reason = *obstacle;
+    return failure();
+  }
+  Orientation orientation =
+      op.isSwapped() ? Orientation::Swapped : Orientation::Unswapped;
+  Machine machine =
+      getMachine(target, op.getTokens().getType().getElementType());
+  std::optional<MatmulShape> shape = getMatmulShape(op);
+  MatmulShape tileShape = shape.value_or(MatmulShape());
+  EpilogueAttr epilogue = op.getEpilogueAttr();
+  tileShape.gateConcat = epilogue && epilogue.getGate() == Gate::Concat;
+  SmallVector<Tile> tiles = getTiles(machine, tileShape, orientation);
+  if (tiles.empty()) {
+    reason = llvm::formatv("no tile fits {0} bytes of shared memory",
+                           target.getSharedMemory());
+    return failure();
+  }
+
+  ScheduleChoice choice;
+  if (shape && counts)
+    choice.estimate = estimate(machine, *shape, *counts, orientation);
+  const Tile &tile = choice.estimate ? choice.estimate->tile
+                                     : *getDefaultTile(tiles, orientation);
+  // A target of other instruction shapes than WGMMA's has no schedule.
+  std::string message;
+  ScopedDiagnosticHandler handler(op->getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    message = diagnostic.str();
+                                    return success();
+                                  });
+  choice.schedule = ScheduleAttr::getChecked(
+      op.getLoc(), op->getContext(), tile.m, tile.n, kStageElements,
+      getNumStages(machine, tile), tile.warpgroups);
+  if (!choice.schedule) {
+    reason = message;
+    return failure();
+  }
+  return choice;
+}
+
+namespace {
+struct SelectSchedulePass
+    : public moe::impl::MoESelectSchedulePassBase<SelectSchedulePass> {
+  using MoESelectSchedulePassBase::MoESelectSchedulePassBase;
+
+  void runOnOperation() override {
+    std::optional<double> tokens;
+    if (expectedTokens >= 0 || std::isnan(expectedTokens)) {
+      if (!std::isfinite(expectedTokens)) {
+        getOperation()->emitError()
+            << "option expected-tokens must be a finite number, got "
+            << static_cast<double>(expectedTokens);
+        return signalPassFailure();
+      }
+      tokens = expectedTokens;
+    }
+    FailureOr<TargetAttr> resolved = resolveTarget(getOperation(), target);
+    if (failed(resolved))
+      return signalPassFailure();
+    getOperation()->walk([&](GroupedMatmulInterface op) {
+      schedule(op, *resolved, getExpectedCounts(op, tokens));
+    });
+  }
+
+private:
+  void schedule(GroupedMatmulInterface op, TargetAttr target,
+                const std::optional<TokenCounts> &counts) {
+    if (op.getScheduleAttr()) {
+      ++numKept;
+      remark::missed(op.getLoc(), getRemark(op, "kept"))
+          << remark::metric("Op", op->getName().getStringRef())
+          << remark::reason("it has a schedule already");
+      return;
+    }
+    std::string reason;
+    FailureOr<ScheduleChoice> choice =
+        chooseSchedule(op, target, counts, reason);
+    if (failed(choice)) {
+      ++numRefused;
+      remark::missed(op.getLoc(), getRemark(op, "refused"))
+          << remark::metric("Op", op->getName().getStringRef())
+          << remark::reason("{0}", reason);
+      return;
+    }
+    ++numScheduled;
+    op.setScheduleAttr(choice->schedule);
+    emitRemark(op, target, counts, *choice);
+  }
+
+  static remark::RemarkOpts getRemark(GroupedMatmulInterface op,
+                                      StringRef name) {
+    auto function = op->getParentOfType<FunctionOpInterface>();
+    return remark::RemarkOpts::name(name)
+        .category(DEBUG_TYPE)
+        .function(function ? function.getName() : StringRef());
+  }
+
+  static void emitRemark(GroupedMatmulInterface op, TargetAttr target,
+                         const std::optional<TokenCounts> &counts,
+                         const ScheduleChoice &choice) {
+    auto remark = remark::passed(op.getLoc(), getRemark(op, "scheduled"));
+    if (!remark)
+      return;
+    remark << remark::metric("Op", op->getName().getStringRef());
+    remark << remark::metric("Target", target.getName());
+    remark << remark::metric(
+        "ExpectedTokens",
+        counts
+            ? llvm::formatv("{0:f2}", counts->getTokens() / op.getNumExperts())
+                  .str()
+            : std::string("unknown"));
+    if (choice.estimate)
+      remark << remark::metric(
+          "Predicted",
+          llvm::formatv("{0:f1} us", choice.estimate->seconds * 1e6).str());
+    remark << remark::metric("Schedule", Attribute(choice.schedule));
+  }
+};
+} // namespace
