@@ -117,9 +117,10 @@ private:
   SmallVector<Value> accumulate(Value lower, Value upper, Value step,
                                 SmallVector<Value> accumulators,
                                 AccumulateStep body);
-  /// A vector of `lanes` weights of the current expert as f32; elements past
-  /// the end of the innermost dimension are zero if `masked`.
-  Value loadWeights(Value outer, Value inner, bool masked);
+  /// A vector of `lanes` weights of the current expert as f32.
+  Value loadWeights(Value outer, Value inner);
+  /// The same, with zeros from innermost index `end` (at least one) on.
+  Value loadWeightTail(Value outer, Value inner, Value end);
   SmallVector<Value> tileIndices(Value token, Value k) {
     return isNK ? SmallVector<Value>{token, k} : SmallVector<Value>{k, token};
   }
@@ -143,7 +144,7 @@ private:
   void multiplyRows(const Segment &segment);
   void multiplyRowGroup(const Segment &segment, Value offset);
   void multiplyColumns(const Segment &segment);
-  void multiplyColumnGroup(const Segment &segment, Value offset, bool masked);
+  void multiplyColumnGroup(const Segment &segment, Value offset, bool tail);
   void storeRow(Value token, Value row);
   Value finish(Value token, Value column, Value scale);
   Value biased(Value token, Value accColumn, Value weightRow);
@@ -236,15 +237,30 @@ GroupedMatmulEmitter::accumulate(Value lower, Value upper, Value step,
   return llvm::to_vector_of<Value>(forOp.getResults());
 }
 
-Value GroupedMatmulEmitter::loadWeights(Value outer, Value inner, bool masked) {
+Value GroupedMatmulEmitter::loadWeights(Value outer, Value inner) {
   auto weights = cast<MemRefType>(op.getWeights().getType());
-  auto type = VectorType::get(lanes, weights.getElementType());
-  Value padding =
-      arith::ConstantOp::create(b, b.getZeroAttr(weights.getElementType()));
+  Type element = weights.getElementType();
+  Value padding = arith::ConstantOp::create(b, b.getZeroAttr(element));
   auto map = AffineMap::getMinorIdentityMap(3, 1, b.getContext());
   return toF32(vector::TransferReadOp::create(
-      b, type, op.getWeights(), ValueRange{expert, outer, inner}, padding, map,
-      ArrayRef<bool>{!masked}));
+      b, VectorType::get(lanes, element), op.getWeights(),
+      ValueRange{expert, outer, inner}, padding, map, ArrayRef<bool>{true}));
+}
+
+/// Element by element: a masked load of bf16 becomes calls of conversion
+/// functions, which no library has, on a CPU without instructions for bf16.
+Value GroupedMatmulEmitter::loadWeightTail(Value outer, Value inner,
+                                           Value end) {
+  SmallVector<Value> elements;
+  Value last = sub(end, one), none = constantF32(0.0);
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value position = add(inner, index(lane));
+    Value element = loadF32(op.getWeights(),
+                            ValueRange{expert, outer, minimum(position, last)});
+    elements.push_back(
+        arith::SelectOp::create(b, isBelow(position, end), element, none));
+  }
+  return vector::FromElementsOp::create(b, vectorType(), elements);
 }
 
 /// Leaves the choice of a fused instruction to the target: without one,
@@ -472,10 +488,11 @@ void GroupedMatmulEmitter::multiplyRowGroup(const Segment &segment,
     rows.push_back(
         minimum(add(segment.weightRow, add(offset, index(u))), lastRow));
 
-  auto step = [&](Value k, ValueRange accumulators, bool masked) {
+  auto step = [&](Value k, ValueRange accumulators, bool tail) {
     SmallVector<Value> weights, sums;
     for (Value row : rows)
-      weights.push_back(loadWeights(row, k, masked));
+      weights.push_back(tail ? loadWeightTail(row, k, contraction)
+                             : loadWeights(row, k));
     for (int64_t t = 0; t < kTokenTile; ++t) {
       Value token = vector::LoadOp::create(b, vectorType(), tokenTile,
                                            ValueRange{index(t), k});
@@ -518,14 +535,14 @@ void GroupedMatmulEmitter::multiplyColumns(const Segment &segment) {
     Value whole =
         arith::CmpIOp::create(b, arith::CmpIPredicate::sle, end, weightRows);
     ifThen(
-        whole, [&] { multiplyColumnGroup(segment, offset, /*masked=*/false); },
-        [&] { multiplyColumnGroup(segment, offset, /*masked=*/true); });
+        whole, [&] { multiplyColumnGroup(segment, offset, /*tail=*/false); },
+        [&] { multiplyColumnGroup(segment, offset, /*tail=*/true); });
   });
 }
 
 /// `unroll` vectors of weight columns with all tokens of the tile.
 void GroupedMatmulEmitter::multiplyColumnGroup(const Segment &segment,
-                                               Value offset, bool masked) {
+                                               Value offset, bool tail) {
   SmallVector<Value> columns;
   for (int64_t u = 0; u < unroll; ++u)
     columns.push_back(add(segment.weightRow, add(offset, index(u * lanes))));
@@ -534,7 +551,8 @@ void GroupedMatmulEmitter::multiplyColumnGroup(const Segment &segment,
       [&](Value k, ValueRange accumulators) {
         SmallVector<Value> weights, sums;
         for (Value column : columns)
-          weights.push_back(loadWeights(k, column, masked));
+          weights.push_back(tail ? loadWeightTail(k, column, weightRows)
+                                 : loadWeights(k, column));
         for (int64_t t = 0; t < kTokenTile; ++t) {
           Value element =
               memref::LoadOp::create(b, tokenTile, ValueRange{k, index(t)});

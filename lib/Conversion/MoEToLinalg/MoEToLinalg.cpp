@@ -50,7 +50,7 @@ struct ConvertMoEToLinalgPass
       return emitError(UnknownLoc::get(context))
              << "convert-moe-to-linalg: vector-lanes must be a power of two "
                 "from 4 to 32, got "
-             << vectorLanes;
+             << vectorLanes.getValue();
     RewritePatternSet set(context);
     populateMoEToLinalgPatterns(set, vectorLanes);
     patterns = std::move(set);
