@@ -137,6 +137,9 @@ LogicalResult LaunchFileBuilder::numberArguments() {
   }
   auto returnOp = cast<func::ReturnOp>(function.front().getTerminator());
   for (Value operand : returnOp.getOperands()) {
+    // A result that is an argument was written in place.
+    if (isa<BlockArgument>(getSource(operand)))
+      continue;
     auto alloc = getSource(operand).getDefiningOp<memref::AllocOp>();
     if (!alloc || buffers.contains(alloc))
       return returnOp.emitOpError("returns what is not an allocation of its "
@@ -303,15 +306,16 @@ LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
   if (!kernel)
     return op.emitOpError("launches what is not a kernel of this module");
   json::Array grid, block, parameters;
-  for (Value size : {op.getGridSizeX(), op.getGridSizeY(), op.getGridSizeZ()}) {
+  gpu::KernelDim3 blocks = op.getGridSizeOperandValues();
+  for (Value size : {blocks.x, blocks.y, blocks.z}) {
     FailureOr<json::Value> value = createExpression(size, op);
     if (failed(value))
       return failure();
     grid.push_back(std::move(*value));
   }
-  for (Value size :
-       {op.getBlockSizeX(), op.getBlockSizeY(), op.getBlockSizeZ(),
-        op.getDynamicSharedMemorySize()}) {
+  for (Value size : std::initializer_list<Value>{
+           op.getBlockSizeX(), op.getBlockSizeY(), op.getBlockSizeZ(),
+           op.getDynamicSharedMemorySize()}) {
     APInt constant(64, 0);
     if (size && !matchPattern(size, m_ConstantInt(&constant)))
       return op.emitOpError("has a block or shared memory size that is not a "

@@ -93,13 +93,15 @@ static LogicalResult reportUsage(const llvm::Twine &message) {
   return failure();
 }
 
-static GPUPipelineOptions getGPUOptions() {
-  GPUPipelineOptions options;
-  options.target = targetName;
-  options.swap = swapMode;
-  options.expectedTokens = expectedTokens;
-  return options;
-}
+/// The options of the GPU pipelines as the command line has them; pass options
+/// cannot be copied.
+struct GPUOptions : GPUPipelineOptions {
+  GPUOptions() {
+    target = targetName.getValue();
+    swap = swapMode.getValue();
+    expectedTokens = ::expectedTokens.getValue();
+  }
+};
 
 static LogicalResult checkUsage() {
   bool isGPUOnly = emitKind == Emit::NVGPU || emitKind == Emit::PTX ||
@@ -144,7 +146,7 @@ static LogicalResult writeProgram(ModuleOp module) {
                        "' would be overwritten by its launch file; name it "
                        ".ptx or .cubin");
   FailureOr<GPUProgram> program =
-      compileForGPU(module, entryName, getGPUOptions(),
+      compileForGPU(module, entryName, GPUOptions(),
                     emitKind == Emit::Cubin,
                     llvm::sys::path::filename(outputFile));
   if (failed(program))
@@ -175,8 +177,8 @@ static LogicalResult lower(ModuleOp module) {
       return;
     }
     if (emitKind == Emit::MLIR)
-      return buildChoicesPipeline(pm, getGPUOptions());
-    buildNVGPUPipeline(pm, getGPUOptions());
+      return buildChoicesPipeline(pm, GPUOptions());
+    buildNVGPUPipeline(pm, GPUOptions());
     if (emitKind == Emit::LLVM)
       buildNVVMPipeline(pm);
   });

@@ -99,6 +99,11 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
     function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
                         b.getUnitAttr());
   }
+  // All that the kernel has a pointer to is read-only, but for the result: the
+  // launch file's `access` follows from it.
+  for (unsigned i = 2; isa<LLVM::LLVMPointerType>(parameters[i + 1]); ++i)
+    function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                        b.getUnitAttr());
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                     b.getUnitAttr());

@@ -93,6 +93,10 @@ LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
     if (ShapedType::isDynamic(size))
       return op->emitOpError("has a dynamic E, K or N; the GPU kernel needs "
                              "weights of a static shape");
+  for (Value operand : {Value(op.getGroups()), Value(op.getBias())})
+    if (operand && !cast<MemRefType>(operand.getType()).hasStaticShape())
+      return op->emitOpError("has groups or a bias of a dynamic shape; the GPU "
+                             "kernel needs them static");
   if (numExperts == 0 || depth == 0 || weightRows == 0)
     return op->emitOpError("has weights without elements; canonicalize first");
   if (failed(verifyAlignment(op, depth, "K", "tokens",

@@ -17,7 +17,9 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace mlir {
@@ -107,6 +109,23 @@ static Value createGridSize(KernelBuilder &b, const KernelPlan &plan,
   return arith::MinUIOp::create(b, tiles, b.index(multiprocessors));
 }
 
+/// R; if operands that must agree on it do not, what the shortest of them has,
+/// so that a launch never leaves an operand.
+static Value createNumRows(KernelBuilder &b, GroupedMatmulInterface op) {
+  Value zero = b.index(0);
+  Value rows = memref::DimOp::create(b, op.getTokens(), zero);
+  SmallVector<Value> others = {op.getScale(), op.getScatter()};
+  if (!op.getScatter())
+    others.push_back(op.getInit());
+  for (Value other : others) {
+    if (!other || !cast<MemRefType>(other.getType()).isDynamicDim(0))
+      continue;
+    rows = arith::MinUIOp::create(b, rows,
+                                  memref::DimOp::create(b, other, zero));
+  }
+  return rows;
+}
+
 LogicalResult ConvertMoEToNVGPU::convert(GroupedMatmulInterface op) {
   FailureOr<KernelPlan> plan = KernelPlan::create(op);
   if (failed(plan))
@@ -115,7 +134,7 @@ LogicalResult ConvertMoEToNVGPU::convert(GroupedMatmulInterface op) {
   KernelBuilder b(op->getLoc(), builder);
   b.setInsertionPoint(op);
   Value zero = b.index(0);
-  Value numRows = memref::DimOp::create(b, op.getTokens(), zero);
+  Value numRows = createNumRows(b, op);
   auto toI32 = [&](Value value) -> Value {
     return arith::IndexCastOp::create(b, b.getI32Type(), value);
   };
@@ -154,4 +173,10 @@ void ConvertMoEToNVGPU::runOnOperation() {
   for (GroupedMatmulInterface op : ops)
     if (failed(convert(op)))
       return signalPassFailure();
+  if (!kernelModule)
+    return;
+  // erf has no instruction; without this it would be a library call.
+  RewritePatternSet patterns(&getContext());
+  populatePolynomialApproximateErfPattern(patterns);
+  walkAndApplyPatterns(kernelModule, std::move(patterns));
 }
