@@ -60,14 +60,14 @@ func.func @gate_concat(%x: tensor<512x2048xbf16>, %w: tensor<128x1536x2048xbf16>
 
 // -----
 
-// Unswapped: m is the token side. A gate takes two accumulators of n outputs.
+// Unswapped: m is the token side, n counts weight rows, gate and up together.
 // CHECK-LABEL: func @unswapped
 // CHECK: moe.grouped_matmul {
 // CHECK-SAME: schedule = #moe.schedule<m = 64, n = 128, k = 64, stages = 9, warpgroups = 1>
 // MANY-LABEL: func @unswapped
 // MANY: schedule = #moe.schedule<m = 128, n = [[#%u,N:]], k = 64, stages = {{[4-9]}}, warpgroups = 2>
 // CHECK: moe.grouped_matmul {
-// CHECK-SAME: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 9, warpgroups = 1>
+// CHECK-SAME: schedule = #moe.schedule<m = 64, n = 128, k = 64, stages = 9, warpgroups = 1>
 func.func @unswapped(%x: tensor<4096x2048xbf16>, %w: tensor<128x1536x2048xbf16>,
                      %off: tensor<129xi32>, %y: tensor<4096x1536xbf16>,
                      %g: tensor<4096x768xbf16>)
@@ -87,11 +87,11 @@ func.func @unswapped(%x: tensor<4096x2048xbf16>, %w: tensor<128x1536x2048xbf16>,
 
 // -----
 
-// Unknown sizes and tokens, unswapped: two warpgroups, as many outputs as
+// Unknown sizes and tokens, unswapped: two warpgroups, as many weight rows as
 // tokens.
 // CHECK-LABEL: func @unswapped_unknown
 // CHECK: schedule = #moe.schedule<m = 128, n = 128, k = 64, stages = 6, warpgroups = 2>
-// CHECK: schedule = #moe.schedule<m = 128, n = 64, k = 64, stages = 6, warpgroups = 2>
+// CHECK: schedule = #moe.schedule<m = 128, n = 128, k = 64, stages = 6, warpgroups = 2>
 func.func @unswapped_unknown(%x: tensor<?x?xbf16>, %w: tensor<?x?x?xbf16>,
                              %off: tensor<?xi32>, %y: tensor<?x?xbf16>)
     -> tensor<?x?xbf16> {
@@ -127,7 +127,8 @@ func.func @existing(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
 // -----
 
 // CHECK-LABEL: func @refused
-// CHECK-NOT: schedule
+// CHECK-NOT: schedule =
+// CHECK: return
 func.func @refused(%x: tensor<8x64xf32>, %w: tensor<2x16x64xf32>,
                    %off: tensor<3xi32>, %y: tensor<8x16xf32>,
                    %x2: tensor<8x60xbf16>, %w2: tensor<2x16x60xbf16>,
@@ -142,4 +143,28 @@ func.func @refused(%x: tensor<8x64xf32>, %w: tensor<2x16x64xf32>,
       ins(%x2, %w2, %off : tensor<8x60xbf16>, tensor<2x16x60xbf16>, tensor<3xi32>)
       outs(%y2 : tensor<8x16xbf16>) -> tensor<8x16xbf16>
   return %0, %1 : tensor<8x16xf32>, tensor<8x16xbf16>
+}
+
+// -----
+
+// Panels of kn weights are whole, in both halves of a gate.
+// MANY-LABEL: func @kn
+// MANY: schedule = #moe.schedule<m = 128, n = {{64|128|192|256}}, k = 64
+// MANY: schedule = #moe.schedule<m = 128, n = {{128|256}}, k = 64
+func.func @kn(%x: tensor<4096x2048xbf16>, %w: tensor<128x2048x1536xbf16>,
+              %off: tensor<129xi32>, %y: tensor<4096x1536xbf16>,
+              %g: tensor<4096x768xbf16>)
+    -> (tensor<4096x1536xbf16>, tensor<4096x768xbf16>) {
+  // expected-remark @+1 {{Op=moe.grouped_matmul,}}
+  %0 = moe.grouped_matmul {weight_layout = #moe.weight_layout<kn>}
+      ins(%x, %w, %off : tensor<4096x2048xbf16>, tensor<128x2048x1536xbf16>,
+                         tensor<129xi32>)
+      outs(%y : tensor<4096x1536xbf16>) -> tensor<4096x1536xbf16>
+  // expected-remark @+1 {{Op=moe.grouped_matmul,}}
+  %1 = moe.grouped_matmul {weight_layout = #moe.weight_layout<kn>,
+                           epilogue = #moe.epilogue<silu, gate = concat>}
+      ins(%x, %w, %off : tensor<4096x2048xbf16>, tensor<128x2048x1536xbf16>,
+                         tensor<129xi32>)
+      outs(%g : tensor<4096x768xbf16>) -> tensor<4096x768xbf16>
+  return %0, %1 : tensor<4096x1536xbf16>, tensor<4096x768xbf16>
 }

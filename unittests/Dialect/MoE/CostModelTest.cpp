@@ -92,12 +92,15 @@ TEST(TokenCountsTest, entriesOfExpertsAddUp) {
 TEST(TilesTest, stagesFillSharedMemory) {
   Tile tile{64, 16, 1, 64, 16};
   EXPECT_EQ(tile.getStageBytes(), 80 * 128);
-  EXPECT_EQ(getNumStages(kH200, tile), kMaxStages);
+  EXPECT_EQ(getNumStages(kH200, tile, 128), kMaxStages);
   tile = {128, 128, 2, 128, 128};
-  EXPECT_EQ(getNumStages(kH200, tile), (232448 - 5 * 1024) / (256 * 128));
+  EXPECT_EQ(getNumStages(kH200, tile, 128), (232448 - 5 * 1024) / (256 * 128));
+  // The table of many experts takes stages away.
+  EXPECT_EQ(getNumStages(kH200, tile, 10000),
+            (232448 - 1024 - 2 * 8 * kMaxStages - 10001 * 8) / (256 * 128));
   Machine small = kH200;
   small.sharedMemory = 1024;
-  EXPECT_EQ(getNumStages(small, tile), 0);
+  EXPECT_EQ(getNumStages(small, tile, 128), 0);
 }
 
 TEST(TilesTest, everyTileFitsTheKernel) {
@@ -112,7 +115,7 @@ TEST(TilesTest, everyTileFitsTheKernel) {
         EXPECT_EQ(tile.m % (64 * tile.warpgroups), 0);
         EXPECT_EQ(tile.n % 8, 0);
         EXPECT_LE(tile.n, 256);
-        EXPECT_GE(getNumStages(kH200, tile), kMinStages);
+        EXPECT_GE(getNumStages(kH200, tile, 128), kMinStages);
         // f32 accumulators of the block, over its threads.
         EXPECT_LE(tile.weightRows * tile.tokenRows / (128 * tile.warpgroups),
                   160);
@@ -124,10 +127,22 @@ TEST(TilesTest, everyTileFitsTheKernel) {
 TEST(TilesTest, gatedTileTakesBothHalves) {
   MatmulShape shape = kQwen3GateUp;
   shape.gateConcat = true;
+  // A slab of each for every warpgroup.
   for (const Tile &tile : getTiles(kH200, shape, Orientation::Swapped))
     EXPECT_EQ(tile.weightRows, 128 * tile.warpgroups);
+  // Columns of each, in steps of the instruction.
   for (const Tile &tile : getTiles(kH200, shape, Orientation::Unswapped))
-    EXPECT_EQ(tile.weightRows, 2 * tile.n);
+    EXPECT_EQ(tile.n % 16, 0);
+}
+
+TEST(TilesTest, panelsOfTransposedWeightsAreWhole) {
+  MatmulShape shape = kQwen3GateUp;
+  shape.knWeights = true;
+  for (const Tile &tile : getTiles(kH200, shape, Orientation::Unswapped))
+    EXPECT_EQ(tile.n % 64, 0);
+  shape.gateConcat = true;
+  for (const Tile &tile : getTiles(kH200, shape, Orientation::Unswapped))
+    EXPECT_EQ(tile.n % 128, 0);
 }
 
 TEST(TilesTest, noTileFitsATinyMachine) {

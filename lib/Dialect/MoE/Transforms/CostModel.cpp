@@ -102,25 +102,35 @@ double TokenCounts::getTiles(int64_t rows) const {
 
 /// One stage holds 128 bytes of every row of the tile: a row of the swizzle.
 static constexpr int64_t kStageRowBytes = 128;
-/// Shared memory that is not for stages: alignment of the swizzle, and barriers
-/// and tables.
-static constexpr int64_t kReservedBytes = (1 + 4) * 1024;
+/// Shared memory that is not for stages: alignment of the swizzle; barriers and
+/// a table of the experts, for which at least 4 KiB are set aside.
+static constexpr int64_t kAlignmentBytes = 1024;
+static constexpr int64_t kTableBytes = 4096;
+static constexpr int64_t kBarrierBytes = 2 * 8 * kMaxStages;
+static constexpr int64_t kExpertBytes = 8;
 /// f32 accumulators that a thread can hold besides what else it needs.
 static constexpr int64_t kMaxAccumulators = 160;
 static constexpr int64_t kThreadsOfWarpgroup = 128;
 /// From this token tile on, two warpgroups were measured to beat one.
 static constexpr int64_t kTokensOfTwoWarpgroups = 64;
-/// Step of the output tile of an unswapped kernel: half of a swizzle's row.
-static constexpr int64_t kOutputStep = 32;
-static constexpr int64_t kMinOutputs = 64;
+/// Weight rows of the tile of an unswapped kernel: the least, and the step,
+/// half a row of the swizzle, or a panel of `kn` weights.
+static constexpr int64_t kMinWeightRows = 64;
+static constexpr int64_t kWeightRowStep = 32;
+static constexpr int64_t kPanelRows = 64;
 
 int64_t Tile::getStageBytes() const {
   return (weightRows + tokenRows) * kStageRowBytes;
 }
 
-int64_t mlir::moe::getNumStages(const Machine &machine, const Tile &tile) {
-  int64_t stages =
-      (machine.sharedMemory - kReservedBytes) / tile.getStageBytes();
+int64_t mlir::moe::getNumStages(const Machine &machine, const Tile &tile,
+                                int64_t experts) {
+  // More experts than bytes leave no stage, whatever their number.
+  int64_t rows = std::min(experts, machine.sharedMemory) + 1;
+  int64_t tableBytes =
+      std::max(kTableBytes, kBarrierBytes + rows * kExpertBytes);
+  int64_t stages = (machine.sharedMemory - kAlignmentBytes - tableBytes) /
+                   tile.getStageBytes();
   return std::clamp<int64_t>(stages, 0, kMaxStages);
 }
 
@@ -145,19 +155,22 @@ static void addSwappedTiles(const Machine &machine, const MatmulShape &shape,
   }
 }
 
-/// Tokens are the rows of the instruction, outputs its columns. With gate rows
-/// before up rows, a warpgroup has one accumulator for each.
+/// Tokens are the rows of the instruction, weight rows its columns. With gate
+/// rows before up rows, half of the columns are gate and half are up.
 static void addUnswappedTiles(const Machine &machine, const MatmulShape &shape,
                               llvm::SmallVectorImpl<Tile> &tiles) {
-  int64_t products = shape.gateConcat ? 2 : 1;
+  int64_t step = shape.knWeights ? kPanelRows : kWeightRowStep;
+  if (shape.gateConcat && shape.knWeights)
+    step *= 2;
   for (int64_t warpgroups : {1, 2}) {
-    for (int64_t n = kMinOutputs; n <= machine.nMax; n += kOutputStep) {
-      if (getAccumulators(machine, products, n) > kMaxAccumulators)
+    for (int64_t n = std::max(step, kMinWeightRows); n <= machine.nMax;
+         n += step) {
+      if (getAccumulators(machine, /*slabs=*/1, n) > kMaxAccumulators)
         break;
       if (n % machine.nStep != 0)
         continue;
       int64_t m = warpgroups * machine.mStep;
-      tiles.push_back({m, n, warpgroups, products * n, m});
+      tiles.push_back({m, n, warpgroups, n, m});
     }
   }
 }
@@ -171,7 +184,7 @@ llvm::SmallVector<Tile> mlir::moe::getTiles(const Machine &machine,
   else
     addUnswappedTiles(machine, shape, tiles);
   llvm::erase_if(tiles, [&](const Tile &tile) {
-    return getNumStages(machine, tile) < kMinStages;
+    return getNumStages(machine, tile, shape.experts) < kMinStages;
   });
   return tiles;
 }

@@ -60,9 +60,20 @@ FailureOr<TargetAttr> mlir::moe::resolveTarget(Operation *op, StringRef text) {
   return TargetAttr::getPreset(context, "h100-sxm");
 }
 
+MatmulShape mlir::moe::getMatmulLayout(GroupedMatmulInterface op) {
+  MatmulShape shape = {};
+  shape.elementBytes =
+      getElementBytes(op.getTokens().getType().getElementType());
+  shape.resultBytes = getElementBytes(op.getInit().getType().getElementType());
+  EpilogueAttr epilogue = op.getEpilogueAttr();
+  shape.gateConcat = epilogue && epilogue.getGate() == Gate::Concat;
+  shape.knWeights = op.getWeightLayout() == WeightLayout::KN;
+  return shape;
+}
+
 std::optional<MatmulShape>
 mlir::moe::getMatmulShape(GroupedMatmulInterface op) {
-  MatmulShape shape;
+  MatmulShape shape = getMatmulLayout(op);
   shape.experts = op.getNumExperts();
   shape.contraction = op.getContractionSize();
   shape.weightRows = op.getWeightRows();
@@ -71,11 +82,6 @@ mlir::moe::getMatmulShape(GroupedMatmulInterface op) {
                             shape.resultColumns},
                    ShapedType::isDynamic))
     return std::nullopt;
-  shape.elementBytes =
-      getElementBytes(op.getTokens().getType().getElementType());
-  shape.resultBytes = getElementBytes(op.getInit().getType().getElementType());
-  EpilogueAttr epilogue = op.getEpilogueAttr();
-  shape.gateConcat = epilogue && epilogue.getGate() == Gate::Concat;
   return shape;
 }
 

@@ -62,9 +62,8 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
   Machine machine =
       getMachine(target, op.getTokens().getType().getElementType());
   std::optional<MatmulShape> shape = getMatmulShape(op);
-  MatmulShape tileShape = shape.value_or(MatmulShape());
-  EpilogueAttr epilogue = op.getEpilogueAttr();
-  tileShape.gateConcat = epilogue && epilogue.getGate() == Gate::Concat;
+  // Without sizes, tiles depend on the layouts alone.
+  MatmulShape tileShape = shape ? *shape : getMatmulLayout(op);
   SmallVector<Tile> tiles = getTiles(machine, tileShape, orientation);
   if (tiles.empty()) {
     reason = llvm::formatv("no tile fits {0} bytes of shared memory",
@@ -86,7 +85,7 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
                                   });
   choice.schedule = ScheduleAttr::getChecked(
       op.getLoc(), op->getContext(), tile.m, tile.n, kStageElements,
-      getNumStages(machine, tile), tile.warpgroups);
+      getNumStages(machine, tile, tileShape.experts), tile.warpgroups);
   if (!choice.schedule) {
     reason = message;
     return failure();

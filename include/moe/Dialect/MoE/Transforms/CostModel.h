@@ -77,6 +77,8 @@ struct MatmulShape {
   int64_t elementBytes, resultBytes;
   /// Gate rows come before up rows, so that a tile takes rows from both halves.
   bool gateConcat = false;
+  /// Weights are stored [K x N], fetched in panels of 64 rows of N.
+  bool knWeights = false;
 };
 
 /// How many tokens the experts get. Only means are known beforehand; counts are
@@ -121,9 +123,9 @@ struct Tile {
   int64_t getStageBytes() const;
 };
 
-/// Pipeline stages of `tile` that fit the shared memory of `machine`, at most
-/// kMaxStages.
-int64_t getNumStages(const Machine &machine, const Tile &tile);
+/// Pipeline stages of `tile` that fit the shared memory of `machine` besides
+/// the kernel's tables for `experts` experts, at most kMaxStages.
+int64_t getNumStages(const Machine &machine, const Tile &tile, int64_t experts);
 
 /// More stages were measured to gain nothing, fewer to lose more than a tenth.
 constexpr int64_t kMaxStages = 16;

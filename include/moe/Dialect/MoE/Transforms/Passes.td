@@ -195,9 +195,9 @@ def MoESelectSchedulePass : Pass<"moe-select-schedule"> {
     * Swapped: `m` weight rows, 64 for each warpgroup, or 128 (64 gate and 64 up
       rows) with a `concat` gate; `n` tokens, a multiple of 8; two warpgroups
       from 64 tokens on.
-    * Unswapped: `m` tokens, 64 for each of one or two warpgroups; `n` outputs,
-      from 64 to 256, and to 160 with a `concat` gate, which needs two
-      accumulators.
+    * Unswapped: `m` tokens, 64 for each of one or two warpgroups; `n` weight
+      rows, from 64 to 256 (with a `concat` gate, half of them gate and half of
+      them up rows), and with `kn` weights whole panels of 64 of them.
 
     Ops that the generated GPU kernels cannot run get none, with a remark that
     says why. Remarks have the category `moe-select-schedule`.

@@ -36,8 +36,11 @@ Machine getMachine(TargetAttr target, Type elementType);
 /// either is not a target.
 FailureOr<TargetAttr> resolveTarget(Operation *op, StringRef text);
 
-/// The sizes of `op`, or nothing if E, K, N or the result's columns are
-/// dynamic.
+/// The element sizes and storage orders of `op`; its sizes are 0.
+MatmulShape getMatmulLayout(GroupedMatmulInterface op);
+
+/// `getMatmulLayout` with the sizes of `op`, or nothing if E, K, N or the
+/// result's columns are dynamic.
 std::optional<MatmulShape> getMatmulShape(GroupedMatmulInterface op);
 
 /// How many tokens the experts of `op` are expected to get: `override` if there
