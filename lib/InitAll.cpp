@@ -13,6 +13,7 @@
 #include "moe/Dialect/MoE/IR/ShardingInterfaceImpl.h"
 #include "moe/Dialect/MoE/IR/TilingInterfaceImpl.h"
 #include "moe/Dialect/MoE/IR/ValueBoundsOpInterfaceImpl.h"
+#include "moe/Dialect/MoE/TransformOps/MoETransformOps.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
 #include "moe/Pipelines/CPUPipeline.h"
 #include "moe/Pipelines/GPUPipeline.h"
@@ -28,6 +29,7 @@ void mlir::moe::registerAllExtensions(DialectRegistry &registry) {
   registerRuntimeVerifiableOpInterfaceExternalModels(registry);
   registerShardingInterfaceExternalModels(registry);
   registerTilingInterfaceExternalModels(registry);
+  registerTransformDialectExtension(registry);
   registerValueBoundsOpInterfaceExternalModels(registry);
 }
 
