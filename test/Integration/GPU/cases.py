@@ -583,9 +583,11 @@ def sanitizer_cases():
         dict(dtype="f16", layout="kn", bias="f32", depth=72, outputs=192),
         dict(depth=768, n=8, warpgroups=1, slabs=1, stages=12),
     ]
+    plain.update(fixed_counts=counts)
+    forms = itertools.cycle(("tensor", "memref"))
     return [
-        Case(f"s{i:02}", **{**plain, "fixed_counts": counts, **variant})
-        for i, variant in enumerate(variants)
+        Case(f"s{i:02}", **{**plain, "form": form, **variant})
+        for i, (variant, form) in enumerate(zip(variants, forms))
     ]
 
 

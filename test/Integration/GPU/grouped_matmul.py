@@ -38,6 +38,7 @@ import queue
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -47,7 +48,9 @@ import programs
 
 PHASES = ("values", "repeat", "graph", "hostile", "token", "weights")
 # Seconds that one case may take before its process is ended.
-CASE_SECONDS = 90
+CASE_SECONDS = 45
+# Processes that cases may break before the run ends.
+MAX_LOST = 8
 ALIGNMENT = 256
 INPUT_GUARD = 1 << 12
 # More than one row of any result: a row too far must land here.
@@ -230,8 +233,11 @@ class CudaMachine:
             graph.capture_begin()
             try:
                 program.launch(buffers, self.capture_stream.cuda_stream)
-            finally:
-                graph.capture_end()
+            except Exception:
+                with contextlib.suppress(Exception):
+                    graph.capture_end()
+                raise
+            graph.capture_end()
 
         def replay():
             graph.replay()
@@ -627,8 +633,14 @@ def run_case(torch, machine, arena, case, load, seed, phases=PHASES):
                 entry.update(getattr(run, phase)() or {})
             except CheckFailed as error:
                 entry = {"ok": False, "error": str(error)}
-            entry["seconds"] = round(time.time() - began, 3)
-            record["phases"][phase] = entry
+            except Exception as error:
+                entry = {"ok": False, "trace": traceback.format_exc()[-1500:],
+                         "error": f"{type(error).__name__}: {error}"[:1500]}
+                # Fails if the device is lost; then the case is over.
+                machine.synchronize()
+            finally:
+                entry["seconds"] = round(time.time() - began, 3)
+                record["phases"][phase] = entry
             # The others compare with the first.
             if phase == "values" and not entry["ok"]:
                 break
@@ -670,7 +682,7 @@ def worker(args, pack, selected):
     loader = programs.Loader(
         pack, runtime, [case.id for case in selected],
         image="ptx" if args.emulate else args.image,
-        transform=emulated_texts if args.emulate else None)
+        transform=emulated_texts if args.emulate else None, folder=args.cache)
     print("READY", json.dumps(environment(torch, args, runtime)), flush=True)
     for case in selected:
         print("START", case.id, flush=True)
@@ -678,7 +690,7 @@ def worker(args, pack, selected):
         record = run_case(torch, machine, arena, case, loader.load, seed,
                           args.phases.split(","))
         print("DONE", json.dumps(record), flush=True)
-        if "broken" in record or "CUDA" in record.get("error", ""):
+        if "broken" in record:
             # An error of the device stays with its context.
             os._exit(3)
     loader.close()
@@ -763,7 +775,9 @@ class Supervisor:
                              "error": "not compiled: " + error})
             else:
                 pending.append(case)
-        while pending:
+        for _ in range(MAX_LOST):
+            if not pending or self.out_of_time():
+                break
             done = self.run_worker(pending)
             if not done and self.out_of_time():
                 break
@@ -774,8 +788,6 @@ class Supervisor:
                              "case": dataclasses.asdict(pending[0]),
                              "error": "the process ended before this case"})
                 pending = pending[1:]
-                if len(self.records) == 1:
-                    break
         return self.records
 
     def out_of_time(self):
@@ -1015,6 +1027,7 @@ def parse(argv):
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--table", metavar="RESULTS")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--cache", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
@@ -1046,8 +1059,10 @@ def run_phase(args, argv):
     if args.seed is None:
         args.seed = int.from_bytes(os.urandom(4), "little")
         argv = argv + ["--seed", str(args.seed)]
-    supervisor = Supervisor(args, argv, pack, selected)
-    supervisor.run()
+    with tempfile.TemporaryDirectory(prefix="moe-cubin-") as cache:
+        supervisor = Supervisor(
+            args, argv + ["--cache", cache], pack, selected)
+        supervisor.run()
     supervisor.write()
     not_run = [c.id for c in selected if c.id not in supervisor.records]
     records = list(supervisor.records.values())

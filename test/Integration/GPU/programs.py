@@ -325,12 +325,14 @@ class Loader:
     background, since the assembler takes longer than most tests."""
 
     def __init__(self, pack, runtime, names, image="cubin", workers=None,
-                 transform=None):
+                 transform=None, folder=None):
         """image: `cubin` assembles with ptxas if there is one, `ptx` leaves it
-        to the driver. transform(launch file, PTX) gives what to load instead."""
+        to the driver. transform(launch file, PTX) gives what to load instead.
+        folder: keeps what is assembled for the next loader of this pack."""
         self.pack, self.runtime, self.transform = pack, runtime, transform
         self.ptxas = find_ptxas() if image == "cubin" else None
-        self.folder = tempfile.mkdtemp(prefix="moe-cubin-")
+        self.is_own_folder = folder is None
+        self.folder = folder or tempfile.mkdtemp(prefix="moe-cubin-")
         workers = workers or min(16, os.cpu_count() or 1)
         self.pool = concurrent.futures.ThreadPoolExecutor(workers)
         texts = {name: pack.read(name) for name in names if not pack.error(name)}
@@ -345,11 +347,14 @@ class Loader:
         if not self.ptxas:
             return launch_file, ptx, {}
         stem = os.path.join(self.folder, name)
-        with open(stem + ".ptx", "wb") as file:
-            file.write(ptx)
-        report = assemble(self.ptxas, stem + ".ptx", stem + ".cubin")
-        if "error" in report:
-            raise RuntimeFailure("ptxas: " + report["error"])
+        report = {}
+        if not os.path.exists(stem + ".cubin"):
+            with open(stem + ".ptx", "wb") as file:
+                file.write(ptx)
+            report = assemble(self.ptxas, stem + ".ptx", stem + ".part")
+            if "error" in report:
+                raise RuntimeFailure("ptxas: " + report["error"])
+            os.replace(stem + ".part", stem + ".cubin")
         with open(stem + ".cubin", "rb") as file:
             return launch_file, file.read(), report
 
@@ -360,7 +365,8 @@ class Loader:
 
     def close(self):
         self.pool.shutdown(wait=False, cancel_futures=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.is_own_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 # ===---------------------------------------------------------------------------
