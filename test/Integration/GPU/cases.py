@@ -110,6 +110,11 @@ CONSTRAINTS = (
     (("outputs", "layout"), lambda n, layout: layout == "nk" or n % 8 == 0),
     (("outputs", "gate"), lambda n, gate: gate == "none" or n % 2 == 0),
     (("tokens", "slack"), lambda tokens, slack: tokens != "none" or not slack),
+    # A tensor op of no rows, known when compiling, folds: no kernel is left.
+    (
+        ("tokens", "rows", "form"),
+        lambda *levels: levels != ("none", "static", "tensor"),
+    ),
     (("n", "warpgroups"), _is_auto_or_not),
     (("n", "slabs"), _is_auto_or_not),
     (("n", "stages"), _is_auto_or_not),
@@ -148,6 +153,8 @@ _SEARCH_ORDER = (
     "depth",
     "tokens",
     "slack",
+    "rows",
+    "form",
 )
 
 
@@ -337,9 +344,10 @@ class Case:
 
     @property
     def rows_after(self):
-        if self.tokens == "empty" and not self.slack:
-            return 17
-        return 5 if self.slack else 0
+        if self.slack:
+            return 5
+        # Only `none` is without rows.
+        return 17 if self.tokens != "none" and not sum(self.counts()) else 0
 
     @property
     def num_rows(self):
