@@ -6,6 +6,7 @@
 
 #include "moe/Conversion/MoEToLinalg/MoEToLinalg.h"
 
+#include "moe/Conversion/MoEToLinalg/LayerOps.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -79,4 +80,5 @@ struct ConvertMoEToLinalgPass
 void mlir::moe::populateMoEToLinalgPatterns(RewritePatternSet &patterns,
                                             int64_t lanes) {
   patterns.add<GroupedMatmulLowering>(patterns.getContext(), lanes);
+  populateMoELayerOpsToLoopsPatterns(patterns);
 }
