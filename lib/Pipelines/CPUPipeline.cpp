@@ -7,6 +7,7 @@
 #include "moe/Pipelines/CPUPipeline.h"
 
 #include "moe/Conversion/Passes.h"
+#include "moe/Dialect/MoE/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -88,6 +89,7 @@ static void addLLVM(OpPassManager &pm, bool openmp) {
 
 void mlir::moe::buildCPUPipeline(OpPassManager &pm,
                                  const CPUPipelineOptions &options) {
+  pm.addPass(createMoEDecomposeExpertsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addBufferization(pm);
@@ -100,6 +102,7 @@ void mlir::moe::registerCPUPipeline() {
   PassPipelineRegistration<CPUPipelineOptions>(
       "moe-to-cpu",
       "Lower the moe dialect, on tensors or memrefs, to the LLVM dialect for a "
-      "CPU: bufferize, convert to parallel loops, run those on OpenMP threads",
+      "CPU: decompose experts layers, bufferize, convert to parallel loops, "
+      "run those on OpenMP threads",
       buildCPUPipeline);
 }

@@ -78,6 +78,10 @@ def ConvertMoEToLinalg : Pass<"convert-moe-to-linalg"> {
     `vector-lanes` only, so runs agree bit for bit. Nothing is read or written
     outside the operands, whatever `groups`, `gather` and `scatter` hold.
 
+    `moe.route` and `moe.combine` become loops that are parallel over the
+    tokens, `moe.dispatch` a sequential counting sort. `moe.experts` has no
+    lowering of its own: run moe-decompose-experts first.
+
     The pass works on memrefs, so that a row may be written where `scatter`
     says, and the parallel loop needs no proof that tensors are disjoint: run
     one-shot-bufferize first. A moe op that it cannot lower is an error that

@@ -214,7 +214,8 @@ void RouteEmitter::emitToken(Value token) {
   loop(zero, index(op.getTopK()), [&](Value j) {
     storeF32(load(chosen, j), op.getWeightsInit(), {token, j});
   });
-  storeShared(token);
+  if (op.getSharedExperts() != 0)
+    storeShared(token);
   deallocateAll();
 }
 
@@ -376,12 +377,12 @@ void RouteEmitter::weigh() {
 }
 
 void RouteEmitter::storeShared(Value token) {
-  for (int64_t i = 0, e = op.getSharedExperts(); i < e; ++i) {
-    Value column = index(op.getTopK() + i);
-    storeIndex(index(op.getNumExperts() + i), op.getIndicesInit(),
-               {token, column});
-    storeF32(constantF32(1), op.getWeightsInit(), {token, column});
-  }
+  Value topK = index(op.getTopK()), weight = constantF32(1);
+  loop(zero, index(op.getSharedExperts()), [&](Value i) {
+    Value column = add(topK, i);
+    storeIndex(add(numExperts, i), op.getIndicesInit(), {token, column});
+    storeF32(weight, op.getWeightsInit(), {token, column});
+  });
 }
 
 LogicalResult mlir::moe::lowerRoute(RewriterBase &rewriter, RouteOp op) {

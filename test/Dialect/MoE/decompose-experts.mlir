@@ -131,3 +131,38 @@ func.func @on_memrefs(%x: memref<4x16xf32>, %i: memref<4x2xi32>,
       outs(%y : memref<4x16xf32>)
   return
 }
+
+// -----
+
+// CHECK-LABEL: func @too_many_pairs
+// REMARK: moe.experts has 2^31 or more pairs or experts, which i32 row numbers cannot count; split the tokens
+func.func @too_many_pairs(
+    %x: tensor<?x64xbf16>, %i: tensor<1073741824x2xi32>,
+    %p: tensor<1073741824x2xf32>, %w1: tensor<8x32x64xbf16>,
+    %w2: tensor<8x64x32xbf16>, %y: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
+  // CHECK: moe.experts
+  %0 = moe.experts
+      ins(%x, %i, %p, %w1, %w2
+          : tensor<?x64xbf16>, tensor<1073741824x2xi32>,
+            tensor<1073741824x2xf32>, tensor<8x32x64xbf16>,
+            tensor<8x64x32xbf16>)
+      outs(%y : tensor<?x64xbf16>) -> tensor<?x64xbf16>
+  return %0 : tensor<?x64xbf16>
+}
+
+// -----
+
+// CHECK-LABEL: func @too_many_experts
+// REMARK: moe.experts has 2^31 or more pairs or experts
+func.func @too_many_experts(
+    %x: tensor<4x64xbf16>, %i: tensor<4x2xi64>, %p: tensor<4x2xf32>,
+    %w1: tensor<9223372036854775807x?x64xbf16>, %w2: tensor<?x64x?xbf16>,
+    %y: tensor<4x64xbf16>) -> tensor<4x64xbf16> {
+  // CHECK: moe.experts
+  %0 = moe.experts
+      ins(%x, %i, %p, %w1, %w2
+          : tensor<4x64xbf16>, tensor<4x2xi64>, tensor<4x2xf32>,
+            tensor<9223372036854775807x?x64xbf16>, tensor<?x64x?xbf16>)
+      outs(%y : tensor<4x64xbf16>) -> tensor<4x64xbf16>
+  return %0 : tensor<4x64xbf16>
+}

@@ -106,6 +106,19 @@ func.func @route_only_shared_experts(%logits: tensor<4x8xbf16>,
 
 // -----
 
+func.func @route_index_type(%logits: tensor<4x2147483647xbf16>,
+                            %w: tensor<4x3xf32>, %i: tensor<4x3xi32>)
+    -> (tensor<4x3xf32>, tensor<4x3xi32>) {
+  // expected-error @below {{'moe.route' op indices of outs are 'i32', too narrow for 2147483647 routed and 1 shared experts}}
+  %r0, %r1 = moe.route {shared_experts = 1 : i64}
+      ins(%logits : tensor<4x2147483647xbf16>)
+      outs(%w, %i : tensor<4x3xf32>, tensor<4x3xi32>)
+      -> tensor<4x3xf32>, tensor<4x3xi32>
+  return %r0, %r1 : tensor<4x3xf32>, tensor<4x3xi32>
+}
+
+// -----
+
 func.func @route_no_group(%logits: tensor<4x8xbf16>, %w: tensor<4x2xf32>,
                           %i: tensor<4x2xi32>)
     -> (tensor<4x2xf32>, tensor<4x2xi32>) {

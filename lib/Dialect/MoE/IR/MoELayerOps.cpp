@@ -96,6 +96,13 @@ static LogicalResult verifyRouteShapes(RouteOp op) {
            << "outs have " << columns << " columns for " << shared
            << " shared experts; at least one more is needed "
               "for a routed expert";
+  Type indexType = elementTypeOf(op.getIndicesInit());
+  int64_t last = indexType.isInteger(32) ? std::numeric_limits<int32_t>::max()
+                                         : std::numeric_limits<int64_t>::max();
+  if (experts > last - shared)
+    return op.emitOpError()
+           << "indices of outs are " << indexType << ", too narrow for "
+           << experts << " routed and " << shared << " shared experts";
   return success();
 }
 

@@ -237,15 +237,32 @@ static void emitDecomposedRemark(ExpertsOp op,
       << text;
 }
 
+/// Why `op` cannot be taken apart, or null.
+static const char *getRefusal(ExpertsOp op) {
+  if (!op.hasPureTensorSemantics())
+    return "is on memrefs; decompose it before bufferization";
+  // Row numbers are i32, and E + 1 is the size of a tensor.
+  int64_t limit = std::numeric_limits<int32_t>::max(), pairs = 0;
+  ShapedType indices = op.getIndices().getType();
+  bool tooManyPairs =
+      indices.hasStaticShape() &&
+      (llvm::MulOverflow(indices.getDimSize(0), indices.getDimSize(1), pairs) ||
+       pairs > limit);
+  if (tooManyPairs || op.getNumExperts() >= limit)
+    return "has 2^31 or more pairs or experts, which i32 row numbers cannot "
+           "count; split the tokens";
+  return nullptr;
+}
+
 FailureOr<Value>
 mlir::moe::decomposeExperts(RewriterBase &rewriter, ExpertsOp op,
                             const DecomposeExpertsOptions &options) {
-  if (!op.hasPureTensorSemantics()) {
+  if (const char *refusal = getRefusal(op)) {
     remark::missed(
         op.getLoc(),
-        remark::RemarkOpts::name("NotOnTensors").category(DEBUG_TYPE))
-        << "moe.experts is on memrefs; decompose it before bufferization";
-    return rewriter.notifyMatchFailure(op, "is on memrefs");
+        remark::RemarkOpts::name("NotDecomposed").category(DEBUG_TYPE))
+        << (Twine("moe.experts ") + refusal).str();
+    return rewriter.notifyMatchFailure(op, refusal);
   }
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(op);

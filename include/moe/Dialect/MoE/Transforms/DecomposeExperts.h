@@ -31,7 +31,8 @@ struct DecomposeExpertsOptions {
 /// `moe.grouped_matmul` and `moe.combine`, and returns what replaces its
 /// result. The rows between the three have the element type of the tokens.
 /// Fails, changes nothing and says so in a remark (category
-/// `moe-decompose-experts`) if the op is on memrefs.
+/// `moe-decompose-experts`) if the op is on memrefs, or has 2^31 or more pairs
+/// of a token and an expert, or experts.
 FailureOr<Value> decomposeExperts(RewriterBase &rewriter, ExpertsOp op,
                                   const DecomposeExpertsOptions &options = {});
 

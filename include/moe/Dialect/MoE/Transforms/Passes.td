@@ -24,7 +24,7 @@ def MoEDecomposeExpertsPass : Pass<"moe-decompose-experts"> {
     the tokens are multiplied by their routing weights first, one copy for each
     pair, and the last step has no weights. `expected_tokens` is carried to both
     matmuls. A `moe.experts` on memrefs stays, with a remark: decompose before
-    bufferization.
+    bufferization. So does one of 2^31 or more pairs or experts.
 
     Remarks have the category `moe-decompose-experts`.
   }];
