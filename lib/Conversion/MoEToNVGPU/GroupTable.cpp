@@ -65,30 +65,29 @@ std::pair<Value, Value> GroupTable::getRows(KernelBuilder &b, Value groups,
                                             Value expert, Value isExpert,
                                             Value numRows, Value lane,
                                             Value carriedRow) const {
-  auto loadIfExpert = [&](int64_t distance) {
-    auto ifOp = scf::IfOp::create(b, b.getI32Type(), isExpert,
-                                  /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(ifOp.thenBlock());
-    Value position = b.add(expert, distance);
-    scf::YieldOp::create(b, loadGroup(b, groups, position, numRows));
-    b.setInsertionPointToStart(ifOp.elseBlock());
-    scf::YieldOp::create(b, b.i32(0));
-    return ifOp.getResult(0);
-  };
   if (plan.groupKind == GroupKind::Offsets) {
+    // Lanes behind the last expert read the last offset: their ranges are
+    // empty, and the running maximum ends with that offset.
+    auto load = [&](int64_t distance) {
+      Value position =
+          b.minUnsigned(b.add(expert, distance), b.i32(plan.numExperts));
+      return loadGroup(b, groups, position, numRows);
+    };
     auto maximum = [&](Value lhs, Value rhs) -> Value {
       return arith::MaxSIOp::create(b, lhs, rhs);
     };
-    Value first = createWarpScan(b, loadIfExpert(0), lane, maximum);
+    Value first = createWarpScan(b, load(0), lane, maximum);
     first = maximum(first, carriedRow);
-    return {first, maximum(first, loadIfExpert(1))};
+    return {first, maximum(first, load(1))};
   }
+  Value last = b.i32(plan.numExperts - 1);
+  Value size = loadGroup(b, groups, b.minUnsigned(expert, last), numRows);
+  size = b.select(isExpert, size, b.i32(0));
   // Both summands are at most R < 2^31, so the unsigned sum does not wrap.
   auto saturatingSum = [&](Value lhs, Value rhs) {
     return b.minUnsigned(b.add(lhs, rhs), numRows);
   };
-  Value end = createWarpScan(b, loadIfExpert(0), lane, saturatingSum);
+  Value end = createWarpScan(b, size, lane, saturatingSum);
   end = saturatingSum(end, carriedRow);
   Value previousEnd = b.shuffle(gpu::ShuffleMode::UP, end, 1);
   Value isFirst = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));

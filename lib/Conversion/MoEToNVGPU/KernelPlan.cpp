@@ -102,10 +102,16 @@ LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
   if (failed(verifyAlignment(op, depth, "K", "tokens",
                              element.getIntOrFloatBitWidth())))
     return failure();
-  if (weightLayout == WeightLayout::KN)
-    return verifyAlignment(op, weightRows, "N", "kn weights",
-                           element.getIntOrFloatBitWidth());
-  return success();
+  if (weightLayout == WeightLayout::NK)
+    return success();
+  if (failed(verifyAlignment(op, weightRows, "N", "kn weights",
+                             element.getIntOrFloatBitWidth())))
+    return failure();
+  // Where TMA starts to read has the same granularity along rows.
+  return gate == Gate::Concat
+             ? verifyAlignment(op, resultColumns, "N/2", "gated kn weights",
+                               element.getIntOrFloatBitWidth())
+             : success();
 }
 
 LogicalResult KernelPlan::readSchedule(GroupedMatmulInterface op) {
@@ -134,11 +140,15 @@ LogicalResult KernelPlan::readSchedule(GroupedMatmulInterface op) {
                            "multiple of 64, got n = ")
            << n;
   // Accumulators live in registers: 64 x n elements over 128 threads a slab.
-  if (int64_t registers = slabs * n / 2; registers > 192)
+  // The limits leave room for addresses; ptxas 13.0 spills or refuses (C7602)
+  // beyond them, with three consumer warpgroups beyond the 128 registers that
+  // 512 threads start with.
+  int64_t limit = warpgroups < 3 ? 192 : 100;
+  if (int64_t registers = slabs * n / 2; registers > limit)
     return op->emitOpError("needs ")
-           << registers
-           << " accumulator registers a thread, more than the 192 that fit; "
-              "choose a smaller n or m";
+           << registers << " accumulator registers a thread, more than the "
+           << limit << " that fit with " << warpgroups
+           << " warpgroups; choose a smaller n or m";
   return success();
 }
 
