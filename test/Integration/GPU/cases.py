@@ -394,7 +394,7 @@ class Case:
         """The levels that differ from the plainest case, in a line."""
         words = [
             f"E{self.experts} K{self.depth} N{self.outputs}",
-            f"tokens={self.tokens}",
+            "tokens=" + ("fixed" if self.fixed_counts else str(self.tokens)),
             self.layout,
             "swapped" if self.swapped else "unswapped",
             self.dtype,
