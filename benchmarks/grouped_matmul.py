@@ -30,6 +30,12 @@ import sys
 import time
 import traceback
 
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = None
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(_HERE, "..", "test", "Integration", "GPU"))
 import programs
@@ -172,6 +178,17 @@ def compile_phase(args):
 # ===---------------------------------------------------------------------------
 
 
+if triton:
+
+    @triton.jit
+    def read_kernel(source, out, BLOCK: tl.constexpr, STEPS: tl.constexpr):
+        total = tl.zeros((BLOCK,), tl.float32)
+        first = tl.program_id(0).to(tl.int64) * (BLOCK * STEPS)
+        for step in range(STEPS):
+            total += tl.load(source + first + step * BLOCK + tl.arange(0, BLOCK))
+        tl.store(out + tl.program_id(0), tl.sum(total))
+
+
 class Gpu:
     device = "cuda"
 
@@ -223,10 +240,9 @@ class Gpu:
         size = data.numel() * 4
         best = size / (self.time([lambda: data.sum()], rounds=1) * 1e-6)
         try:
-            read = _make_triton_read(torch)
             for block, steps, warps in ((4096, 8, 8), (8192, 8, 8),
                                         (4096, 32, 8), (2048, 16, 4)):
-                call = read(data, block, steps, warps)
+                call = _triton_read(torch, data, block, steps, warps)
                 best = max(best, size / (self.time([call], rounds=1) * 1e-6))
         except Exception as error:
             print(f"note: no read kernel by Triton ({error}); the read ceiling "
@@ -241,26 +257,13 @@ class Gpu:
         return 2 * 8192**3 / (self.time([lambda: a @ b], replays=5) * 1e-6)
 
 
-def _make_triton_read(torch):
-    import triton
-    import triton.language as tl
-
-    @triton.jit
-    def read_kernel(source, out, BLOCK: tl.constexpr, STEPS: tl.constexpr):
-        total = tl.zeros((BLOCK,), tl.float32)
-        first = tl.program_id(0).to(tl.int64) * (BLOCK * STEPS)
-        for step in range(STEPS):
-            total += tl.load(source + first + step * BLOCK + tl.arange(0, BLOCK))
-        tl.store(out + tl.program_id(0), tl.sum(total))
-
-    def make(data, block, steps, warps):
-        # The size is a power of two, as are all blocks: no masks.
-        grid = data.numel() // (block * steps)
-        out = torch.empty(grid, device="cuda")
-        return lambda: read_kernel[(grid,)](data, out, BLOCK=block, STEPS=steps,
-                                            num_warps=warps)
-
-    return make
+def _triton_read(torch, data, block, steps, warps):
+    """A call that reads all of `data`. Its size is a power of two, as are all
+    blocks: no masks."""
+    grid = data.numel() // (block * steps)
+    out = torch.empty(grid, device="cuda")
+    return lambda: read_kernel[(grid,)](data, out, BLOCK=block, STEPS=steps,
+                                        num_warps=warps)
 
 
 class EmulatedGpu(Gpu):
@@ -510,9 +513,8 @@ def run_shape(args, gpu, torch, shape, loader, wanted, missing, content, start,
 def versions(torch, args):
     result = {"torch": torch.__version__, "python": platform.python_version()}
     if not args.emulate:
-        import triton
-
-        result.update(cuda=torch.version.cuda, triton=triton.__version__)
+        result["cuda"] = torch.version.cuda
+        result["triton"] = triton.__version__ if triton else None
         try:
             done = subprocess.run(
                 ["nvidia-smi", "--query-gpu=driver_version",

@@ -64,6 +64,9 @@ MAX_WEIGHT_BYTES = 3 << 30
 # What KernelPlan.cpp allows a block and a thread.
 MAX_SHARED_BYTES = 227 * 1024
 MAX_ACCUMULATORS = 192
+# Four warpgroups of a block start with 128 registers a thread: ptxas gives up
+# on one matrix instruction of more than 100 accumulators, and spills before.
+MAX_ACCUMULATORS_OF_THREE = 100
 SLAB_ROWS = 64
 
 
@@ -91,8 +94,11 @@ def _has_kn_columns(swapped, layout, n):
     return n == "auto" or swapped or layout == "nk" or n % SLAB_ROWS == 0
 
 
-def _fits_registers(n, slabs):
-    return n == "auto" or slabs == "auto" or slabs * n // 2 <= MAX_ACCUMULATORS
+def _fits_registers(n, slabs, warpgroups):
+    if "auto" in (n, slabs, warpgroups):
+        return True
+    limit = MAX_ACCUMULATORS_OF_THREE if warpgroups == 3 else MAX_ACCUMULATORS
+    return slabs * n // 2 <= limit
 
 
 def _fits_shared_memory(n, warpgroups, slabs, stages, experts):
@@ -124,7 +130,7 @@ CONSTRAINTS = (
     (("swapped", "gate", "slabs"), _has_gate_slabs),
     (("swapped", "gate", "layout", "n"), _has_gate_columns),
     (("swapped", "layout", "n"), _has_kn_columns),
-    (("n", "slabs"), _fits_registers),
+    (("n", "slabs", "warpgroups"), _fits_registers),
     (
         ("n", "warpgroups", "slabs", "stages", "experts"),
         _fits_shared_memory,
@@ -394,7 +400,7 @@ class Case:
         """The levels that differ from the plainest case, in a line."""
         words = [
             f"E{self.experts} K{self.depth} N{self.outputs}",
-            f"tokens={self.tokens}",
+            "tokens=" + ("fixed" if self.fixed_counts else str(self.tokens)),
             self.layout,
             "swapped" if self.swapped else "unswapped",
             self.dtype,

@@ -202,6 +202,10 @@ class Runtime:
         self.library = ctypes.CDLL(os.path.abspath(path))
         self.library.moeRuntimeLastError.restype = ctypes.c_char_p
         self.library.moeProgramDestroy.restype = None
+        # An int would be passed as 32 bits where a pointer is not declared.
+        self.library.moeProgramLaunch.argtypes = [
+            c_void_p, c_void_p, c_int, c_void_p]
+        self.library.moeProgramReserve.argtypes = [c_void_p, c_void_p, c_int]
         self.device = device
 
     def check(self, status):
