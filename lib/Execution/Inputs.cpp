@@ -65,20 +65,19 @@ private:
 
 /// What a moe op takes an argument for.
 enum class Role {
-  Unknown,
-  Tokens,
-  Weights,
+  Values,  ///< Numbers of a variance of one.
+  Weights, ///< Matrices of experts.
+  Factors, ///< Factors between 0 and 1.
   Groups,
-  Bias,
   Gather,
-  Scale,
   Scatter,
-  Init
+  Experts, ///< The experts of each token.
+  Unknown
 };
 
 struct Use {
   Role role = Role::Unknown;
-  GroupedMatmulInterface op;
+  Operation *op = nullptr;
 };
 
 class InputMaker {
@@ -92,6 +91,10 @@ private:
   static Use findUse(Value value);
   std::optional<int64_t> dim(Value value, int64_t dimension) const;
   void fillFloats(Use use, HostTensor &tensor, RandomStream random);
+  llvm::Error fillIntegers(Use use, HostTensor &tensor, RandomStream random);
+  llvm::Error fillExperts(Operation *op, HostTensor &tensor,
+                          RandomStream random);
+  std::vector<double> getPopularity(int64_t experts, RandomStream random);
   llvm::Error fillGroups(GroupedMatmulInterface op, HostTensor &tensor,
                          RandomStream random);
   std::vector<int64_t> countRows(int64_t experts, int64_t rows,
@@ -103,16 +106,29 @@ private:
 };
 } // namespace
 
-static Role getRole(GroupedMatmulInterface op, Value value) {
-  std::pair<Value, Role> roles[] = {
-      {op.getTokens(), Role::Tokens},   {op.getWeights(), Role::Weights},
-      {op.getGroups(), Role::Groups},   {op.getBias(), Role::Bias},
-      {op.getGather(), Role::Gather},   {op.getScale(), Role::Scale},
-      {op.getScatter(), Role::Scatter}, {op.getInit(), Role::Init}};
+static Role getRole(Operation *op, Value value) {
+  SmallVector<std::pair<Value, Role>> roles;
+  if (auto matmul = dyn_cast<GroupedMatmulInterface>(op))
+    roles = {{matmul.getWeights(), Role::Weights},
+             {matmul.getGroups(), Role::Groups},
+             {matmul.getGather(), Role::Gather},
+             {matmul.getScale(), Role::Factors},
+             {matmul.getScatter(), Role::Scatter}};
+  else if (auto experts = dyn_cast<ExpertsOp>(op))
+    roles = {{experts.getIndices(), Role::Experts},
+             {experts.getWeights(), Role::Factors},
+             {experts.getGateUp(), Role::Weights},
+             {experts.getDown(), Role::Weights}};
+  else if (auto dispatch = dyn_cast<DispatchOp>(op))
+    roles = {{dispatch.getIndices(), Role::Experts}};
+  else if (auto combine = dyn_cast<CombineOp>(op))
+    // The rows of the pairs are a permutation, as dispatch makes it.
+    roles = {{combine.getRowOfPair(), Role::Scatter},
+             {combine.getWeights(), Role::Factors}};
   for (auto [operand, role] : roles)
     if (operand == value)
       return role;
-  return Role::Unknown;
+  return Role::Values;
 }
 
 /// The first moe op that takes `value` or a result computed from it.
@@ -122,8 +138,8 @@ Use InputMaker::findUse(Value value) {
   while (!worklist.empty()) {
     Value current = worklist.pop_back_val();
     for (Operation *user : current.getUsers()) {
-      if (auto op = dyn_cast<GroupedMatmulInterface>(user))
-        return {getRole(op, current), op};
+      if (isa_and_nonnull<MoEDialect>(user->getDialect()))
+        return {getRole(user, current), user};
       for (Value result : user->getResults())
         if (seen.insert(result).second)
           worklist.push_back(result);
@@ -156,15 +172,21 @@ std::optional<int64_t> InputMaker::dim(Value value, int64_t dimension) const {
   return std::nullopt;
 }
 
+static WeightLayout getWeightLayout(Operation *op) {
+  if (auto experts = dyn_cast<ExpertsOp>(op))
+    return experts.getWeightLayout();
+  return cast<GroupedMatmulInterface>(op).getWeightLayout();
+}
+
 void InputMaker::fillFloats(Use use, HostTensor &tensor, RandomStream random) {
   // Uniform numbers of a variance of one; weights so that a sum over K has it.
   double low = -std::sqrt(3.0), high = std::sqrt(3.0);
   if (use.role == Role::Weights) {
-    bool nk = use.op.getWeightLayout() == WeightLayout::NK;
+    bool nk = getWeightLayout(use.op) == WeightLayout::NK;
     int64_t k = tensor.getShape()[nk ? 2 : 1];
     high = std::sqrt(3.0 / static_cast<double>(std::max<int64_t>(k, 1)));
     low = -high;
-  } else if (use.role == Role::Scale) {
+  } else if (use.role == Role::Factors) {
     low = 0.0;
     high = 1.0;
   }
@@ -177,17 +199,10 @@ void InputMaker::fillFloats(Use use, HostTensor &tensor, RandomStream random) {
   });
 }
 
-/// The number of rows of each expert.
-std::vector<int64_t> InputMaker::countRows(int64_t experts, int64_t rows,
-                                           RandomStream random) {
-  std::vector<int64_t> counts(experts, 0);
-  if (experts == 0 || routing.kind == Routing::Kind::EmptyGroups)
-    return counts;
-  if (routing.kind == Routing::Kind::OneExpert) {
-    counts[random.below(0, experts)] = rows;
-    return counts;
-  }
-  // Cumulative probabilities, the most popular expert anywhere.
+/// The probabilities of the experts, added up, the most popular one anywhere;
+/// the last entry need not be 1.
+std::vector<double> InputMaker::getPopularity(int64_t experts,
+                                              RandomStream random) {
   std::vector<double> upTo(experts);
   double total = 0.0;
   int64_t shift = random.below(0, experts);
@@ -198,12 +213,63 @@ std::vector<int64_t> InputMaker::countRows(int64_t experts, int64_t rows,
                  : 1.0;
     upTo[e] = total;
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    auto found =
-        llvm::upper_bound(upTo, random.uniform(r + 1) * total) - upTo.begin();
-    ++counts[std::min<int64_t>(found, experts - 1)];
+  return upTo;
+}
+
+static int64_t drawExpert(ArrayRef<double> upTo, double uniform) {
+  auto found = llvm::upper_bound(upTo, uniform * upTo.back()) - upTo.begin();
+  return std::min<int64_t>(found, upTo.size() - 1);
+}
+
+/// The number of rows of each expert.
+std::vector<int64_t> InputMaker::countRows(int64_t experts, int64_t rows,
+                                           RandomStream random) {
+  std::vector<int64_t> counts(experts, 0);
+  if (experts == 0 || routing.kind == Routing::Kind::EmptyGroups)
+    return counts;
+  if (routing.kind == Routing::Kind::OneExpert) {
+    counts[random.below(0, experts)] = rows;
+    return counts;
   }
+  std::vector<double> upTo = getPopularity(experts, random);
+  for (int64_t r = 0; r < rows; ++r)
+    ++counts[drawExpert(upTo, random.uniform(r + 1))];
   return counts;
+}
+
+/// Different experts for each token, as long as there are enough; all of one
+/// token the same with Routing::OneExpert, none (-1) with EmptyGroups.
+llvm::Error InputMaker::fillExperts(Operation *op, HostTensor &tensor,
+                                    RandomStream random) {
+  std::optional<int64_t> experts;
+  if (auto layer = dyn_cast<ExpertsOp>(op)) {
+    experts = dim(layer.getGateUp(), 0);
+  } else if (std::optional<int64_t> offsets =
+                 dim(cast<DispatchOp>(op).getOffsetsInit(), 0)) {
+    experts = *offsets - 1;
+  }
+  if (!experts || *experts < 1)
+    return llvm::createStringError("there is no expert that it could name");
+  std::vector<double> upTo = getPopularity(*experts, random);
+  int64_t topK = tensor.getShape()[1];
+  for (int64_t i = 0, e = tensor.getNumElements(); i < e; ++i) {
+    int64_t expert = drawExpert(upTo, random.uniform(i + 1));
+    auto taken = [&] {
+      for (int64_t j = i - i % topK; j < i; ++j)
+        if (tensor.getInteger(j) == expert)
+          return true;
+      return false;
+    };
+    if (routing.kind == Routing::Kind::EmptyGroups)
+      expert = -1;
+    else if (routing.kind == Routing::Kind::OneExpert)
+      expert = random.below(0, *experts);
+    else
+      for (int64_t n = 0; n < *experts && taken(); ++n)
+        expert = (expert + 1) % *experts;
+    tensor.setInteger(i, expert);
+  }
+  return llvm::Error::success();
 }
 
 llvm::Error InputMaker::fillGroups(GroupedMatmulInterface op,
@@ -227,20 +293,18 @@ llvm::Error InputMaker::fillGroups(GroupedMatmulInterface op,
   return llvm::Error::success();
 }
 
-llvm::Error InputMaker::fill(BlockArgument argument, HostTensor &tensor) {
-  Use use = findUse(argument);
-  RandomStream random(seed, argument.getArgNumber());
-  if (isFloat(tensor.getKind())) {
-    fillFloats(use, tensor, random);
-    return llvm::Error::success();
-  }
+llvm::Error InputMaker::fillIntegers(Use use, HostTensor &tensor,
+                                     RandomStream random) {
   int64_t size = tensor.getNumElements();
   switch (use.role) {
   case Role::Groups:
-    return fillGroups(use.op, tensor, random);
+    return fillGroups(cast<GroupedMatmulInterface>(use.op), tensor, random);
+  case Role::Experts:
+    return fillExperts(use.op, tensor, random);
   case Role::Gather: {
+    auto matmul = cast<GroupedMatmulInterface>(use.op);
     std::optional<int64_t> tokens =
-        dim(use.op.getTokens(), use.op.hasTransposedTokens() ? 1 : 0);
+        dim(matmul.getTokens(), matmul.hasTransposedTokens() ? 1 : 0);
     if (!tokens || *tokens == 0)
       return llvm::createStringError("there is no token that it could name");
     for (int64_t i = 0; i < size; ++i)
@@ -256,9 +320,21 @@ llvm::Error InputMaker::fill(BlockArgument argument, HostTensor &tensor) {
       tensor.setInteger(i, order[i]);
     return llvm::Error::success();
   }
+  case Role::Values:
+    // The destination of indices, which its op overwrites.
+    return llvm::Error::success();
   default:
     return llvm::createStringError("no moe op says what its integers mean");
   }
+}
+
+llvm::Error InputMaker::fill(BlockArgument argument, HostTensor &tensor) {
+  Use use = findUse(argument);
+  RandomStream random(seed, argument.getArgNumber());
+  if (!isFloat(tensor.getKind()))
+    return fillIntegers(use, tensor, random);
+  fillFloats(use, tensor, random);
+  return llvm::Error::success();
 }
 
 llvm::Error

@@ -6,14 +6,16 @@
 
 #include "moe/Execution/Reference.h"
 
+#include "ReferenceOps.h"
+
 #include "moe/Dialect/MoE/IR/MoE.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/Parallel.h"
 
 #include <cmath>
 #include <limits>
@@ -22,69 +24,6 @@ using namespace mlir;
 using namespace mlir::moe;
 
 namespace {
-/// A value of the interpreted function: an input, which stays as it is, or
-/// computed doubles (integers are exact up to 2^53).
-class Operand {
-public:
-  Operand() = default;
-  explicit Operand(const HostTensor *input)
-      : shape(input->getShape()), input(input) {}
-  Operand(ArrayRef<int64_t> shape, std::vector<double> values)
-      : shape(shape),
-        values(std::make_shared<std::vector<double>>(std::move(values))) {}
-
-  explicit operator bool() const { return input || values; }
-  double at(int64_t i) const {
-    return input ? input->getFloat(i) : (*values)[i];
-  }
-  int64_t integerAt(int64_t i) const {
-    return input ? input->getInteger(i) : static_cast<int64_t>((*values)[i]);
-  }
-  int64_t size() const {
-    return input ? input->getNumElements() : values->size();
-  }
-  std::vector<double> copy() const {
-    std::vector<double> result(size());
-    for (int64_t i = 0, e = size(); i < e; ++i)
-      result[i] = at(i);
-    return result;
-  }
-
-  SmallVector<int64_t> shape;
-
-private:
-  const HostTensor *input = nullptr;
-  std::shared_ptr<std::vector<double>> values;
-};
-
-/// One grouped matmul on evaluated operands.
-class GroupedMatmul {
-public:
-  GroupedMatmul(GroupedMatmulInterface op, function_ref<Operand(Value)> lookup);
-  /// Fails if sizes that the IR leaves dynamic disagree.
-  llvm::Error checkSizes();
-  Operand evaluate();
-
-private:
-  void findOwners();
-  void evaluateExpert(int64_t expert);
-  std::vector<double> multiply(int64_t expert, ArrayRef<int64_t> rows);
-  std::vector<double> gatherTokens(ArrayRef<int64_t> rows);
-  void storeRow(int64_t expert, int64_t row, const double *products);
-  double activate(double x) const;
-
-  GroupedMatmulInterface op;
-  Operand tokens, weights, groups, bias, gather, scale, scatter, init;
-  bool nk;
-  Activation activation = Activation::None;
-  Gate gate = Gate::None;
-  int64_t numExperts, numRows, contraction, weightRows, resultColumns;
-  int64_t numTokens, numResultRows;
-  /// Rows of each expert.
-  std::vector<SmallVector<int64_t>> rowsOf;
-  std::vector<double> result;
-};
-
 class Interpreter {
 public:
   llvm::Expected<std::vector<ReferenceTensor>>
@@ -92,6 +31,8 @@ public:
 
 private:
   llvm::Error evaluate(Operation *op);
+  llvm::Error setResults(Operation *op,
+                         llvm::Expected<SmallVector<Operand>> results);
   llvm::Error evaluateConstant(arith::ConstantOp op);
   llvm::Error evaluateEmpty(tensor::EmptyOp op);
   llvm::Error evaluateTranspose(linalg::TransposeOp op);
@@ -100,179 +41,6 @@ private:
   DenseMap<Value, Operand> values;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Grouped matmul
-//===----------------------------------------------------------------------===//
-
-GroupedMatmul::GroupedMatmul(GroupedMatmulInterface op,
-                             function_ref<Operand(Value)> lookup)
-    : op(op), nk(op.getWeightLayout() == WeightLayout::NK) {
-  auto optional = [&](Value value) {
-    return value ? lookup(value) : Operand();
-  };
-  tokens = lookup(op.getTokens());
-  weights = lookup(op.getWeights());
-  groups = lookup(op.getGroups());
-  init = lookup(op.getInit());
-  bias = optional(op.getBias());
-  gather = optional(op.getGather());
-  scale = optional(op.getScale());
-  scatter = optional(op.getScatter());
-  if (EpilogueAttr epilogue = op.getEpilogueAttr()) {
-    activation = epilogue.getActivation();
-    gate = epilogue.getGate();
-  }
-  numExperts = weights.shape[0];
-  weightRows = weights.shape[nk ? 1 : 2];
-  contraction = weights.shape[nk ? 2 : 1];
-  numTokens = tokens.shape[op.hasTransposedTokens() ? 1 : 0];
-  numRows = gather ? gather.shape[0] : numTokens;
-  numResultRows = init.shape[op.hasTransposedResult() ? 1 : 0];
-  resultColumns = init.shape[op.hasTransposedResult() ? 0 : 1];
-}
-
-llvm::Error GroupedMatmul::checkSizes() {
-  auto differs = [](int64_t size, const Operand &operand, size_t dim) {
-    return operand && operand.shape[dim] != size;
-  };
-  int64_t entries =
-      numExperts + (op.getGroupKind() == GroupKind::Offsets ? 1 : 0);
-  int64_t columns = gate == Gate::None ? weightRows : weightRows / 2;
-  StringRef what;
-  if (differs(contraction, tokens, op.hasTransposedTokens() ? 0 : 1))
-    what = "K of the tokens and of the weights";
-  else if (differs(entries, groups, 0))
-    what = "the number of groups and E of the weights";
-  else if (differs(numExperts, bias, 0) || differs(weightRows, bias, 1))
-    what = "the shape of the bias and of the weights";
-  else if (differs(numRows, scale, 0) || differs(numRows, scatter, 0))
-    what = "the length of scale or scatter and R";
-  else if (resultColumns != columns)
-    what = "N of outs and of the weights";
-  else if (!scatter && numResultRows != numRows)
-    what = "R of outs and of the tokens";
-  else
-    return llvm::Error::success();
-  return llvm::createStringError("'" + op->getName().getStringRef() +
-                                 "': " + what + " differ at run time");
-}
-
-/// Finds the rows of each expert from the definition of the op: row by row, so
-/// that it shares no reasoning about bounds with the lowerings.
-void GroupedMatmul::findOwners() {
-  rowsOf.resize(numExperts);
-  int64_t begin = 0;
-  bool offsets = op.getGroupKind() == GroupKind::Offsets;
-  if (offsets)
-    begin = std::clamp<int64_t>(groups.integerAt(0), 0, numRows);
-  for (int64_t expert = 0; expert < numExperts; ++expert) {
-    int64_t entry = groups.integerAt(offsets ? expert + 1 : expert);
-    int64_t count = offsets ? std::min(entry, numRows) - begin : entry;
-    for (int64_t i = 0; i < count && begin < numRows; ++i)
-      rowsOf[expert].push_back(begin++);
-  }
-}
-
-Operand GroupedMatmul::evaluate() {
-  findOwners();
-  result = init.copy();
-  // Experts write disjoint rows.
-  llvm::parallelFor(0, numExperts, [&](size_t e) { evaluateExpert(e); });
-  return Operand(init.shape, std::move(result));
-}
-
-void GroupedMatmul::evaluateExpert(int64_t expert) {
-  ArrayRef<int64_t> rows = rowsOf[expert];
-  if (rows.empty())
-    return;
-  std::vector<double> products = multiply(expert, rows);
-  for (auto [i, row] : llvm::enumerate(rows))
-    storeRow(expert, row, products.data() + i * weightRows);
-}
-
-std::vector<double> GroupedMatmul::gatherTokens(ArrayRef<int64_t> rows) {
-  std::vector<double> result(rows.size() * contraction, 0.0);
-  for (auto [i, row] : llvm::enumerate(rows)) {
-    int64_t token = gather ? gather.integerAt(row) : row;
-    if (token < 0 || token >= numTokens)
-      continue;
-    for (int64_t k = 0; k < contraction; ++k)
-      result[i * contraction + k] = op.hasTransposedTokens()
-                                        ? tokens.at(k * numTokens + token)
-                                        : tokens.at(token * contraction + k);
-  }
-  return result;
-}
-
-/// The products of an expert's rows with its weight rows, [rows x N].
-std::vector<double> GroupedMatmul::multiply(int64_t expert,
-                                            ArrayRef<int64_t> rows) {
-  std::vector<double> x = gatherTokens(rows);
-  std::vector<double> y(rows.size() * weightRows, 0.0);
-  // One line of the weights, in the order in which they are stored.
-  int64_t lines = nk ? weightRows : contraction;
-  int64_t length = nk ? contraction : weightRows;
-  std::vector<double> line(length);
-  for (int64_t l = 0; l < lines; ++l) {
-    for (int64_t i = 0; i < length; ++i)
-      line[i] = weights.at((expert * lines + l) * length + i);
-    for (size_t r = 0; r < rows.size(); ++r) {
-      const double *token = x.data() + r * contraction;
-      double *out = y.data() + r * weightRows;
-      if (nk)
-        for (int64_t k = 0; k < contraction; ++k)
-          out[l] += token[k] * line[k];
-      else
-        for (int64_t n = 0; n < weightRows; ++n)
-          out[n] += token[l] * line[n];
-    }
-  }
-  return y;
-}
-
-void GroupedMatmul::storeRow(int64_t expert, int64_t row,
-                             const double *products) {
-  int64_t target = scatter ? scatter.integerAt(row) : row;
-  if (target < 0 || target >= numResultRows)
-    return;
-  auto projection = [&](int64_t n) {
-    return products[n] + (bias ? bias.at(expert * weightRows + n) : 0.0);
-  };
-  for (int64_t c = 0; c < resultColumns; ++c) {
-    double value;
-    if (gate == Gate::None)
-      value = activate(projection(c));
-    else if (gate == Gate::Concat)
-      value = activate(projection(c)) * projection(resultColumns + c);
-    else
-      value = activate(projection(2 * c)) * projection(2 * c + 1);
-    if (scale)
-      value *= scale.at(row);
-    result[op.hasTransposedResult() ? c * numResultRows + target
-                                    : target * resultColumns + c] = value;
-  }
-}
-
-double GroupedMatmul::activate(double x) const {
-  switch (activation) {
-  case Activation::None:
-    return x;
-  case Activation::SiLU:
-    return x / (1.0 + std::exp(-x));
-  case Activation::GELU:
-    return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-  case Activation::GELUTanh:
-    return 0.5 * x *
-           (1.0 + std::tanh(std::sqrt(2.0 / std::acos(-1.0)) *
-                            (x + 0.044715 * x * x * x)));
-  case Activation::ReLU:
-    return x < 0.0 ? 0.0 : x;
-  case Activation::ReLU2:
-    return x < 0.0 ? 0.0 : x * x;
-  }
-  llvm_unreachable("unknown activation");
-}
 
 //===----------------------------------------------------------------------===//
 // Interpreter
@@ -360,14 +128,32 @@ llvm::Error Interpreter::evaluateTranspose(linalg::TransposeOp op) {
   return llvm::Error::success();
 }
 
+llvm::Error
+Interpreter::setResults(Operation *op,
+                        llvm::Expected<SmallVector<Operand>> results) {
+  if (!results)
+    return results.takeError();
+  for (auto [value, result] : llvm::zip_equal(op->getResults(), *results))
+    values[value] = result;
+  return llvm::Error::success();
+}
+
 llvm::Error Interpreter::evaluate(Operation *op) {
+  auto lookup = [&](Value value) { return value ? values[value] : Operand(); };
   return llvm::TypeSwitch<Operation *, llvm::Error>(op)
-      .Case([&](GroupedMatmulInterface op) -> llvm::Error {
-        GroupedMatmul matmul(op, [&](Value value) { return values[value]; });
-        if (llvm::Error error = matmul.checkSizes())
-          return error;
-        values[op->getResult(0)] = matmul.evaluate();
-        return llvm::Error::success();
+      .Case([&](GroupedMatmulInterface op) {
+        return setResults(op, evaluateGroupedMatmul(op, lookup));
+      })
+      .Case(
+          [&](RouteOp op) { return setResults(op, evaluateRoute(op, lookup)); })
+      .Case([&](DispatchOp op) {
+        return setResults(op, evaluateDispatch(op, lookup));
+      })
+      .Case([&](CombineOp op) {
+        return setResults(op, evaluateCombine(op, lookup));
+      })
+      .Case([&](ExpertsOp op) {
+        return setResults(op, evaluateExperts(op, lookup));
       })
       .Case([&](arith::ConstantOp op) { return evaluateConstant(op); })
       .Case([&](tensor::EmptyOp op) { return evaluateEmpty(op); })
@@ -381,6 +167,19 @@ llvm::Error Interpreter::evaluate(Operation *op) {
               "--check cannot interpret a tensor.dim out of range");
         values[op.getResult()] =
             Operand({}, {static_cast<double>(source.shape[dim])});
+        return llvm::Error::success();
+      })
+      .Case([&](affine::AffineApplyOp op) -> llvm::Error {
+        SmallVector<Attribute> operands, results;
+        Builder builder(op.getContext());
+        for (Value operand : op.getOperands())
+          operands.push_back(
+              builder.getIndexAttr(lookup(operand).integerAt(0)));
+        if (failed(op.getAffineMap().constantFold(operands, results)))
+          return llvm::createStringError(
+              "--check cannot interpret an affine.apply that divides by zero");
+        values[op.getResult()] = Operand(
+            {}, {static_cast<double>(cast<IntegerAttr>(results[0]).getInt())});
         return llvm::Error::success();
       })
       .Default([](Operation *op) {

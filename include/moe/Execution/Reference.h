@@ -26,8 +26,8 @@ struct ReferenceTensor {
 };
 
 /// Evaluates `func` on `inputs`, one for each argument, by a plain interpreter
-/// that shares no code with the lowerings. The body must be one block of
-/// grouped matmuls, tensor.empty, tensor.dim, linalg.fill, linalg.transpose and
+/// that shares no code with the lowerings. The body must be one block of moe
+/// ops, tensor.empty, tensor.dim, linalg.fill, linalg.transpose and
 /// arith.constant; another op is an error that names it.
 llvm::Expected<std::vector<ReferenceTensor>>
 evaluateReference(func::FuncOp func, ArrayRef<const HostTensor *> inputs);

@@ -66,7 +66,8 @@ struct ConvertMoEToLinalgPass
         op->emitOpError("is on tensors; run one-shot-bufferize before "
                         "convert-moe-to-linalg");
       else
-        op->emitOpError("has no lowering to loops");
+        op->emitOpError("has no lowering to loops; run moe-decompose-experts "
+                        "before one-shot-bufferize");
       return WalkResult::interrupt();
     });
     if (result.wasInterrupted())

@@ -68,3 +68,19 @@ func.func @swapped_every_operand(
       outs(%y : tensor<64x?xf32>) -> tensor<64x?xf32>
   return %0 : tensor<64x?xf32>
 }
+
+// -----
+
+// Destinations that are overwritten need no copy of what they held.
+// CHECK-LABEL: func @overwritten(
+func.func @overwritten(%i: tensor<4x2xi32>, %t: tensor<8xi32>,
+                       %r: tensor<4x2xi32>, %o: tensor<9xi32>)
+    -> (tensor<8xi32>, tensor<8xi32>) {
+  // CHECK: %[[NEW:.*]] = memref.alloc() {{.*}} : memref<8xi32>
+  // CHECK-NOT: memref.copy
+  // CHECK: moe.dispatch ins(%{{.*}}) outs(%[[NEW]], %{{.*}}, %{{.*}} :
+  %tokens, %rows, %offsets = moe.dispatch ins(%i : tensor<4x2xi32>)
+      outs(%t, %r, %o : tensor<8xi32>, tensor<4x2xi32>, tensor<9xi32>)
+      -> tensor<8xi32>, tensor<4x2xi32>, tensor<9xi32>
+  return %tokens, %t : tensor<8xi32>, tensor<8xi32>
+}

@@ -27,7 +27,8 @@ class GroupedMatmulInterface;
 LogicalResult lowerGroupedMatmul(RewriterBase &rewriter,
                                  GroupedMatmulInterface op, int64_t lanes);
 
-/// Adds the lowering of each moe op that has one; see lowerGroupedMatmul.
+/// Adds the lowering of each moe op but `moe.experts`; see lowerGroupedMatmul and
+/// LayerOps.h.
 void populateMoEToLinalgPatterns(RewritePatternSet &patterns, int64_t lanes);
 
 } // namespace moe

@@ -57,14 +57,21 @@ static LogicalResult bufferizeDestinationStyleOp(
 }
 
 namespace {
-/// The base class answers the analysis from the DestinationStyleOpInterface.
-/// Destinations count as read, for rows that no group owns keep their value,
-/// and no access is elementwise, for a row of the inputs is read again after
-/// another one of the result has been stored.
+/// The base class answers the rest from the DestinationStyleOpInterface. No
+/// access is elementwise, for a row of the inputs is read again after another
+/// one of the result has been stored.
 template <typename OpTy>
 struct DestinationOpModel
     : public DstBufferizableOpInterfaceExternalModel<DestinationOpModel<OpTy>,
                                                      OpTy> {
+  /// A grouped matmul keeps the rows of its destination that no group owns; all
+  /// other ops overwrite theirs.
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+                              const AnalysisState &) const {
+    return isa<GroupedMatmulInterface>(op) ||
+           !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
+  }
+
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const BufferizationOptions &options,
                           BufferizationState &state) const {
