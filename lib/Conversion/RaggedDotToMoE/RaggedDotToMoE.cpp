@@ -73,7 +73,8 @@ static std::optional<SmallVector<int64_t, 2>> readDimensions(Attribute list) {
   }
   auto elements = dyn_cast<DenseIntElementsAttr>(list);
   if (!elements || elements.getType().getRank() != 1 ||
-      elements.getNumElements() > 2 || !elements.getElementType().isSignlessInteger(64))
+      elements.getNumElements() > 2 ||
+      !elements.getElementType().isSignlessInteger(64))
     return std::nullopt;
   llvm::append_range(dimensions, elements.getValues<int64_t>());
   return dimensions;
