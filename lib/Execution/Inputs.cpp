@@ -36,6 +36,46 @@ llvm::Expected<Routing> Routing::parse(StringRef text) {
       "'; use uniform, zipf:S with S >= 0, one-expert or empty-groups");
 }
 
+/// The size of a dimension, followed to the arguments.
+static std::optional<int64_t>
+resolveDim(Value value, int64_t dimension,
+           ArrayRef<SmallVector<int64_t>> shapes) {
+  int64_t size = cast<ShapedType>(value.getType()).getDimSize(dimension);
+  if (!ShapedType::isDynamic(size))
+    return size;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return shapes[argument.getArgNumber()][dimension];
+  Operation *op = value.getDefiningOp();
+  if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
+    Value operand = empty.getDynamicSize(dimension);
+    IntegerAttr constant;
+    if (matchPattern(operand, m_Constant(&constant)))
+      return constant.getInt();
+    auto dimOp = operand.getDefiningOp<tensor::DimOp>();
+    if (!dimOp || !dimOp.getConstantIndex())
+      return std::nullopt;
+    return resolveDim(dimOp.getSource(), *dimOp.getConstantIndex(), shapes);
+  }
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+    return resolveDim(
+        destination.getTiedOpOperand(cast<OpResult>(value))->get(), dimension,
+        shapes);
+  return std::nullopt;
+}
+
+std::optional<SmallVector<int64_t>>
+mlir::moe::resolveShape(Value value, ArrayRef<SmallVector<int64_t>> shapes) {
+  SmallVector<int64_t> shape(
+      cast<RankedTensorType>(value.getType()).getShape());
+  for (auto [d, size] : llvm::enumerate(shape)) {
+    std::optional<int64_t> resolved = resolveDim(value, d, shapes);
+    if (!resolved)
+      return std::nullopt;
+    size = *resolved;
+  }
+  return shape;
+}
+
 namespace {
 /// Random numbers by position, so that threads can share the work: the
 /// splitmix64 finalizer (Steele, Lea and Flood, 2014) of a counter.
@@ -89,7 +129,9 @@ public:
 
 private:
   static Use findUse(Value value);
-  std::optional<int64_t> dim(Value value, int64_t dimension) const;
+  std::optional<int64_t> dim(Value value, int64_t dimension) const {
+    return resolveDim(value, dimension, shapes);
+  }
   void fillFloats(Use use, HostTensor &tensor, RandomStream random);
   llvm::Error fillIntegers(Use use, HostTensor &tensor, RandomStream random);
   llvm::Error fillExperts(Operation *op, HostTensor &tensor,
@@ -146,30 +188,6 @@ Use InputMaker::findUse(Value value) {
     }
   }
   return {};
-}
-
-/// The size of a dimension, followed to the arguments.
-std::optional<int64_t> InputMaker::dim(Value value, int64_t dimension) const {
-  int64_t size = cast<ShapedType>(value.getType()).getDimSize(dimension);
-  if (!ShapedType::isDynamic(size))
-    return size;
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return shapes[argument.getArgNumber()][dimension];
-  Operation *op = value.getDefiningOp();
-  if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
-    Value operand = empty.getDynamicSize(dimension);
-    IntegerAttr constant;
-    if (matchPattern(operand, m_Constant(&constant)))
-      return constant.getInt();
-    auto dimOp = operand.getDefiningOp<tensor::DimOp>();
-    if (!dimOp || !dimOp.getConstantIndex())
-      return std::nullopt;
-    return dim(dimOp.getSource(), *dimOp.getConstantIndex());
-  }
-  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
-    return dim(destination.getTiedOpOperand(cast<OpResult>(value))->get(),
-               dimension);
-  return std::nullopt;
 }
 
 static WeightLayout getWeightLayout(Operation *op) {

@@ -16,6 +16,7 @@
 #include "moe/Execution/Reference.h"
 #include "moe/InitAll.h"
 #include "moe/Support/CrashGuard.h"
+#include "moe/Target/Compile.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
@@ -114,6 +115,11 @@ static cl::list<std::string>
     featureOptions("mattr",
                    cl::desc("CPU features to add or remove (e.g. -avx512bf16)"),
                    cl::CommaSeparated, cl::cat(category));
+static cl::opt<std::string>
+    targetOption("target",
+                 cl::desc("GPU of the cost model with --device=cuda: a preset "
+                          "(h100-sxm, h200, h20) or a #moe.target attribute"),
+                 cl::cat(category));
 static cl::opt<bool> threadsOption("parallel",
                                    cl::desc("Run on threads (default); their "
                                             "number is OMP_NUM_THREADS"),
@@ -152,27 +158,6 @@ llvm::Expected<unsigned> Program::findArgument(StringRef text) {
   return makeError("@" + entry.getName() + " has no argument '" + text +
                    "'; it has " + llvm::Twine(entry.getNumArguments()) +
                    ", counted from 0");
-}
-
-static llvm::Expected<func::FuncOp> findEntry(ModuleOp module) {
-  if (!entryName.empty()) {
-    auto func = module.lookupSymbol<func::FuncOp>(entryName);
-    if (!func || func.isExternal())
-      return makeError("there is no function @" + entryName + " with a body");
-    return func;
-  }
-  func::FuncOp only;
-  for (auto func : module.getOps<func::FuncOp>()) {
-    if (!func.isPublic() || func.isExternal())
-      continue;
-    if (only)
-      return makeError("there are several public functions; choose one with "
-                       "--entry");
-    only = func;
-  }
-  if (!only)
-    return makeError("there is no public function with a body");
-  return only;
 }
 
 /// The names that the text gives to the arguments of `entry`.
@@ -217,10 +202,9 @@ static llvm::Expected<Program> loadProgram(MLIRContext &context,
   }
   if (!program.module)
     return makeError("the input is not a module");
-  llvm::Expected<func::FuncOp> entry = findEntry(*program.module);
-  if (!entry)
-    return entry.takeError();
-  program.entry = *entry;
+  program.entry = findEntry(*program.module, entryName);
+  if (!program.entry)
+    return makeError("found no function to run");
   program.entry.setPublic();
   if (isText)
     program.argumentNames = getArgumentNames(program.entry, state);
@@ -230,15 +214,11 @@ static llvm::Expected<Program> loadProgram(MLIRContext &context,
 /// Brings a frontend's IR to the moe dialect, in place, before anything looks
 /// at the ops of the entry function.
 static llvm::Error prepareModule(Program &program) {
-  const PassInfo *raise = PassInfo::lookup("moe-raise-ragged-dot");
-  if (!raise)
-    return llvm::Error::success();
   PassManager pm(program.module->getContext());
-  auto report = [](const Twine &) { return failure(); };
-  if (failed(raise->addToPipeline(pm, /*options=*/"", report)) ||
-      failed(pm.run(*program.module)))
-    return makeError("raising to the moe dialect failed");
+  buildFrontendPipeline(pm);
   std::string name = program.entry.getName().str();
+  if (failed(pm.run(*program.module)))
+    return makeError("raising to the moe dialect failed");
   program.entry = program.module->lookupSymbol<func::FuncOp>(name);
   if (!program.entry)
     return makeError("raising to the moe dialect removed @" + name);
@@ -398,9 +378,32 @@ static llvm::Expected<Inputs> makeAllInputs(Program &program,
 // Execution
 //===----------------------------------------------------------------------===//
 
+/// The types of the results of `entry` on `inputs`.
+static llvm::Expected<SmallVector<TensorSpec>>
+getResultTypes(func::FuncOp entry, const Inputs &inputs) {
+  std::vector<SmallVector<int64_t>> shapes;
+  for (const HostTensor *input : inputs.getPointers())
+    shapes.emplace_back(input->getShape());
+  SmallVector<TensorSpec> types;
+  if (!entry.getBody().hasOneBlock())
+    return makeError("@" + entry.getName() +
+                     " has several blocks, which --device=cuda cannot run");
+  for (auto [i, value] : llvm::enumerate(
+           entry.getBody().front().getTerminator()->getOperands())) {
+    auto shape = resolveShape(value, shapes);
+    if (!shape)
+      return makeError("cannot tell the shape of result " + llvm::Twine(i) +
+                       " of @" + entry.getName() +
+                       " from its arguments, as --device=cuda needs");
+    Type type = cast<RankedTensorType>(value.getType()).getElementType();
+    types.push_back({*getElementKind(type), *shape});
+  }
+  return types;
+}
+
 /// Compiles the program, which it changes, for --device.
 static llvm::Expected<std::unique_ptr<Executor>>
-createExecutor(Program &program) {
+createExecutor(Program &program, ArrayRef<TensorSpec> resultTypes) {
   StringRef device = deviceName;
   if (device == "cpu") {
     CpuOptions options;
@@ -408,12 +411,14 @@ createExecutor(Program &program) {
     options.threads = threadsOption;
     return createCpuExecutor(*program.module, program.entry.getName(), options);
   }
-  unsigned ordinal = 0;
+  CudaOptions options;
+  options.target = targetOption;
   if (device.consume_front("cuda") &&
       (device.empty() ||
-       (device.consume_front(":") && !device.getAsInteger(10, ordinal))))
-    return makeError("this build of moe-run has no CUDA executor; use "
-                     "--device=cpu");
+       (device.consume_front(":") && !device.getAsInteger(10, options.device) &&
+        options.device >= 0)))
+    return createCudaExecutor(*program.module, program.entry.getName(), options,
+                              resultTypes);
   return makeError("unknown device '" + deviceName +
                    "'; use cpu, cuda or cuda:N");
 }
@@ -563,10 +568,17 @@ static llvm::Expected<bool> runProgram(Program &program) {
       return evaluated.takeError();
     references = std::move(*evaluated);
   }
+  SmallVector<TensorSpec> resultTypes;
+  if (StringRef(deviceName).starts_with("cuda")) {
+    auto types = getResultTypes(program.entry, *inputs);
+    if (!types)
+      return types.takeError();
+    resultTypes = std::move(*types);
+  }
   llvm::json::Object report{{"entry", program.entry.getName()}};
   if (llvm::Error error = runPasses(*program.module))
     return error;
-  auto executor = createExecutor(program);
+  auto executor = createExecutor(program, resultTypes);
   if (!executor)
     return executor.takeError();
   auto run = (*executor)->run(inputs->getPointers(), repeatOption);
@@ -586,7 +598,7 @@ static llvm::Expected<bool> runProgram(Program &program) {
 
 static int runTool() {
   DialectRegistry registry;
-  registerCpuExecutorDialects(registry);
+  registerCompilerDialects(registry);
   moe::registerAllDialects(registry);
   moe::registerAllExtensions(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);

@@ -13,7 +13,6 @@
 #include <vector>
 
 namespace mlir {
-class DialectRegistry;
 class ModuleOp;
 
 namespace moe {
@@ -50,16 +49,34 @@ struct CpuOptions {
   bool threads = true;
 };
 
-/// Registers the dialects, interfaces and translations that compiling for a CPU
-/// needs, beside the project's own dialects and extensions.
-void registerCpuExecutorDialects(DialectRegistry &registry);
-
 /// Lowers `module` in place by the pipeline `moe-to-cpu` and compiles it with
-/// LLVM's JIT for this machine. Arguments and results of the function `entry`
-/// must be ranked tensors of element types that HostTensor has. Diagnostics of
-/// the pipeline go to the context.
+/// LLVM's JIT for this machine. The context must have what
+/// registerCompilerDialects (moe/Target/Compile.h) registers. Arguments and
+/// results of the function `entry` must be ranked tensors of element types that
+/// HostTensor has. Diagnostics of the pipeline go to the context.
 llvm::Expected<std::unique_ptr<Executor>>
 createCpuExecutor(ModuleOp module, StringRef entry, const CpuOptions &options);
+
+/// Type of a tensor whose sizes are all known.
+struct TensorSpec {
+  ElementKind kind;
+  SmallVector<int64_t> shape;
+};
+
+/// The GPU for which createCudaExecutor compiles.
+struct CudaOptions {
+  /// Ordinal of the CUDA device.
+  int device = 0;
+  /// Target of the cost model, as moe-to-nvgpu takes it; empty: its default.
+  std::string target;
+};
+
+/// Compiles `module`, which is lowered in place, to PTX and loads it on a
+/// device through libMoERuntime. `resultTypes` are those of the results of
+/// `entry` for the inputs of later runs. Times are those of a CUDA graph.
+llvm::Expected<std::unique_ptr<Executor>>
+createCudaExecutor(ModuleOp module, StringRef entry, const CudaOptions &options,
+                   ArrayRef<TensorSpec> resultTypes);
 
 } // namespace moe
 } // namespace mlir

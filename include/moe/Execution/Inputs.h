@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace mlir {
+class Value;
+
 namespace func {
 class FuncOp;
 } // namespace func
@@ -33,6 +35,12 @@ struct Routing {
   /// `empty-groups`.
   static llvm::Expected<Routing> parse(StringRef text);
 };
+
+/// The shape of `value`, of ranked tensor type, when the arguments of its
+/// function have the shapes `shapes`; nothing if a dynamic size cannot be
+/// followed to an argument or a constant.
+std::optional<SmallVector<int64_t>>
+resolveShape(Value value, ArrayRef<SmallVector<int64_t>> shapes);
 
 /// Makes the inputs of `func`, whose arguments have the shapes `shapes`, for
 /// those arguments that have none in `inputs` yet. The same seed gives the same
