@@ -28,7 +28,7 @@ void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
                                      const GPUPipelineOptions &options) {
   buildFrontendPipeline(pm);
   MoEDecomposeExpertsPassOptions decompose;
-  decompose.gather = GatherForm::Copy;
+  decompose.gather = GatherForm::Operand;
   pm.addPass(createMoEDecomposeExpertsPass(decompose));
   MoESwapABPassOptions swap;
   swap.mode = options.swap;

@@ -58,8 +58,7 @@ private:
   FailureOr<json::Value> createOperation(StringRef name, Operation *op,
                                          Operation *user);
   /// Size of one dimension of a buffer.
-  FailureOr<json::Value> createSize(Value buffer, int64_t dim,
-                                    Operation *user);
+  FailureOr<json::Value> createSize(Value buffer, int64_t dim, Operation *user);
   FailureOr<int64_t> getBuffer(Value value, Operation *user);
   json::Array createArguments();
 
@@ -194,9 +193,8 @@ FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
                                    "when compiling");
         return createSize(dim.getSource(), *index, user);
       })
-      .Case<arith::IndexCastOp, arith::IndexCastUIOp>([&](auto cast) {
-        return createExpression(cast.getIn(), user);
-      })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp>(
+          [&](auto cast) { return createExpression(cast.getIn(), user); })
       .Case<arith::AddIOp>(
           [&](Operation *op) { return createOperation("add", op, user); })
       .Case<arith::MulIOp>(
@@ -259,9 +257,9 @@ LaunchFileBuilder::createTensorMap(nvgpu::TmaCreateDescriptorOp op) {
       {"oob", nvgpu::stringifyTensorMapOOBKind(map.getOob())}});
 }
 
-FailureOr<json::Value>
-LaunchFileBuilder::createParameter(gpu::LaunchFuncOp op, Value operand,
-                                   bool isReadOnly) {
+FailureOr<json::Value> LaunchFileBuilder::createParameter(gpu::LaunchFuncOp op,
+                                                          Value operand,
+                                                          bool isReadOnly) {
   if (auto map = operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>())
     return createTensorMap(map);
   if (isa<MemRefType>(operand.getType())) {
@@ -440,17 +438,18 @@ json::Array LaunchFileBuilder::createArguments() {
   for (auto [i, value] : llvm::enumerate(arguments)) {
     int64_t number = i;
     bool isResult = number >= numOperands;
-    StringRef access = isResult                    ? "write"
+    StringRef access = isResult                   ? "write"
                        : written.contains(number) ? "readwrite"
                                                   : "read";
     std::string name = isResult ? "result" + std::to_string(i - numOperands)
                                 : "arg" + std::to_string(i);
-    result.push_back(json::Object{
-        {"name", name},
-        {"element_type",
-         getElementTypeName(cast<MemRefType>(value.getType()).getElementType())},
-        {"shape", std::move(argumentShapes[i])},
-        {"access", access}});
+    result.push_back(
+        json::Object{{"name", name},
+                     {"element_type",
+                      getElementTypeName(
+                          cast<MemRefType>(value.getType()).getElementType())},
+                     {"shape", std::move(argumentShapes[i])},
+                     {"access", access}});
   }
   return result;
 }

@@ -146,8 +146,7 @@ static LogicalResult writeProgram(ModuleOp module) {
                        "' would be overwritten by its launch file; name it "
                        ".ptx or .cubin");
   FailureOr<GPUProgram> program =
-      compileForGPU(module, entryName, GPUOptions(),
-                    emitKind == Emit::Cubin,
+      compileForGPU(module, entryName, GPUOptions(), emitKind == Emit::Cubin,
                     llvm::sys::path::filename(outputFile));
   if (failed(program))
     return failure();
@@ -156,8 +155,8 @@ static LogicalResult writeProgram(ModuleOp module) {
   std::string launchText;
   llvm::raw_string_ostream(launchText)
       << llvm::formatv("{0:2}\n", program->launchFile);
-  return writeFiles({{outputFile, program->image},
-                     {std::string(launchName), launchText}});
+  return writeFiles(
+      {{outputFile, program->image}, {std::string(launchName), launchText}});
 }
 
 static LogicalResult runPasses(ModuleOp module,

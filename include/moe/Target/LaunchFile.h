@@ -24,8 +24,8 @@ namespace moe {
 ///
 /// The function's memref arguments become the program's arguments, in order;
 /// memrefs that it allocates and returns become arguments after them, the
-/// others temporaries. Returning an argument adds nothing. An op that the launch file cannot express is an error
-/// on that op.
+/// others temporaries. Returning an argument adds nothing. An op that the
+/// launch file cannot express is an error on that op.
 FailureOr<llvm::json::Value> createLaunchFile(func::FuncOp function,
                                               StringRef image);
 

@@ -33,7 +33,8 @@ static Value createOperandView(KernelBuilder &b, Value shared, Value byteOffset,
   if (tile.isKMajor)
     return b.sharedView(shared, byteOffset, {rows, depth}, element);
   Value stored = b.sharedView(shared, byteOffset, {depth, kSlabRows}, element);
-  auto swap = AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
+  auto swap =
+      AffineMap::getPermutationMap(ArrayRef<int64_t>{1, 0}, b.getContext());
   return memref::TransposeOp::create(b, stored, AffineMapAttr::get(swap));
 }
 
@@ -51,16 +52,16 @@ Value Accumulator::multiply(KernelBuilder &b, const Ring &ring,
 
   // The op wants A as [M x K], whose strides say how it is stored, and B as
   // [K x N], whose strides do not: transposeB does.
-  Value viewA = createOperandView(b, shared, offsetA, plan.a, rows,
-                                  plan.elementType);
-  Value viewB = createOperandView(b, shared, offsetB, plan.b, plan.n,
-                                  plan.elementType);
+  Value viewA =
+      createOperandView(b, shared, offsetA, plan.a, rows, plan.elementType);
+  Value viewB =
+      createOperandView(b, shared, offsetB, plan.b, plan.n, plan.elementType);
   MemRefLayoutAttrInterface layoutA;
   if (!plan.a.isKMajor)
     layoutA = StridedLayoutAttr::get(context, 0, {1, kSlabRows});
   auto typeA = nvgpu::WarpgroupMatrixDescriptorType::get(
-      context, MemRefType::get({rows, plan.kStep}, plan.elementType, layoutA,
-                               space));
+      context,
+      MemRefType::get({rows, plan.kStep}, plan.elementType, layoutA, space));
   auto typeB = nvgpu::WarpgroupMatrixDescriptorType::get(
       context, MemRefType::get({plan.kStep, plan.n}, plan.elementType,
                                MemRefLayoutAttrInterface(), space));
@@ -79,8 +80,7 @@ Value Accumulator::finish(KernelBuilder &b, Value accumulator) const {
   NVVM::WgmmaWaitGroupSyncOp::create(b, 0);
   SmallVector<Type> registers(plan.n / 2, b.getF32Type());
   SmallVector<Type> slabTypes(
-      plan.slabs,
-      LLVM::LLVMStructType::getLiteral(b.getContext(), registers));
+      plan.slabs, LLVM::LLVMStructType::getLiteral(b.getContext(), registers));
   Type type = LLVM::LLVMStructType::getLiteral(b.getContext(), slabTypes);
   Value raw =
       UnrealizedConversionCastOp::create(b, type, accumulator).getResult(0);

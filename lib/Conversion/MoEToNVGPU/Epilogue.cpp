@@ -72,13 +72,11 @@ private:
 
   /// Stores the values that `getValues` makes as parts of the result row of
   /// token row `row` (i32), if that is one of the tile's expert.
-  void storeRow(Value row, function_ref<void(Value rowPointer, Value scale)>
-                               storeValues);
+  void storeRow(Value row,
+                function_ref<void(Value rowPointer, Value scale)> storeValues);
   void storeValue(Value rowPointer, Value scale, const OutputValue &value);
   Value finishValue(const OutputValue &value, Value scale);
-  Value getTileOutput() {
-    return b.mul(tile.outputTile, plan.tileOutputs);
-  }
+  Value getTileOutput() { return b.mul(tile.outputTile, plan.tileOutputs); }
 
   KernelBuilder &b;
   const KernelPlan &plan;
@@ -136,8 +134,7 @@ Value EpilogueBuilder::finishValue(const OutputValue &value, Value scale) {
 void EpilogueBuilder::storeValue(Value rowPointer, Value scale,
                                  const OutputValue &value) {
   auto store = [&] {
-    Value position =
-        arith::ExtUIOp::create(b, b.getI64Type(), value.output);
+    Value position = arith::ExtUIOp::create(b, b.getI64Type(), value.output);
     Value address =
         LLVM::GEPOp::create(b, rowPointer.getType(), plan.resultType,
                             rowPointer, ArrayRef<LLVM::GEPArg>{position});
@@ -150,8 +147,8 @@ void EpilogueBuilder::storeValue(Value rowPointer, Value scale,
              store);
 }
 
-void EpilogueBuilder::storeRow(
-    Value row, function_ref<void(Value, Value)> storeValues) {
+void EpilogueBuilder::storeRow(Value row,
+                               function_ref<void(Value, Value)> storeValues) {
   Value isOwn = b.compare(arith::CmpIPredicate::ult, row, tile.endRow);
   b.createIf(isOwn, [&] {
     auto storeAt = [&](Value resultRow) {
@@ -159,10 +156,11 @@ void EpilogueBuilder::storeRow(
       if (operands.scale)
         scale = toF32(loadAt(operands.scale, plan.scaleType, row));
       Value first = arith::MulIOp::create(
-          b, resultRow, arith::ConstantIntOp::create(b, plan.resultColumns, 64));
-      Value rowPointer = LLVM::GEPOp::create(
-          b, operands.result.getType(), plan.resultType, operands.result,
-          ArrayRef<LLVM::GEPArg>{first});
+          b, resultRow,
+          arith::ConstantIntOp::create(b, plan.resultColumns, 64));
+      Value rowPointer =
+          LLVM::GEPOp::create(b, operands.result.getType(), plan.resultType,
+                              operands.result, ArrayRef<LLVM::GEPArg>{first});
       storeValues(rowPointer, scale);
     };
     if (!operands.scatter)
@@ -184,10 +182,8 @@ void EpilogueBuilder::createSwapped() {
   // and the second half the up rows of the same outputs.
   bool isGated = plan.isGated();
   int64_t outputSlabs = isGated ? plan.slabs / 2 : plan.slabs;
-  Value warpgroupOutput =
-      b.mul(ids.warpgroup, outputSlabs * kSlabRows);
-  Value rowInSlab =
-      b.add(b.mul(b.remUnsigned(ids.warp, 4), 16), laneRow);
+  Value warpgroupOutput = b.mul(ids.warpgroup, outputSlabs * kSlabRows);
+  Value rowInSlab = b.add(b.mul(b.remUnsigned(ids.warp, 4), 16), laneRow);
   Value firstOutput = b.add(b.add(getTileOutput(), warpgroupOutput), rowInSlab);
 
   struct Row {
@@ -213,9 +209,8 @@ void EpilogueBuilder::createSwapped() {
           value.gate =
               addBias(getRegister(slab, j, half, column), info.gateBias);
           if (isGated)
-            value.up =
-                addBias(getRegister(slab + outputSlabs, j, half, column),
-                        info.upBias);
+            value.up = addBias(getRegister(slab + outputSlabs, j, half, column),
+                               info.upBias);
           storeValue(rowPointer, scale, value);
         }
       });
@@ -239,14 +234,14 @@ void EpilogueBuilder::createSwappedInterleaved() {
       for (int64_t j = 0; j < plan.n / 8; ++j) {
         Value even = addBias(getRegister(slab, j, half, 0), bias);
         Value odd = addBias(getRegister(slab, j, half, 1), bias);
-        Value received = b.shuffle(gpu::ShuffleMode::XOR,
-                                   b.select(isUp, even, odd), 4);
+        Value received =
+            b.shuffle(gpu::ShuffleMode::XOR, b.select(isUp, even, odd), 4);
         OutputValue value;
         value.output = output;
         value.gate = b.select(isUp, received, even);
         value.up = b.select(isUp, odd, received);
-        Value row = b.add(
-            b.add(b.add(tile.firstRow, laneColumn), 8 * j), ownColumn);
+        Value row =
+            b.add(b.add(b.add(tile.firstRow, laneColumn), 8 * j), ownColumn);
         storeRow(row, [&](Value rowPointer, Value scale) {
           storeValue(rowPointer, scale, value);
         });
@@ -261,8 +256,8 @@ void EpilogueBuilder::createUnswapped() {
 }
 
 void EpilogueBuilder::createUnswappedRow(int64_t slab, int64_t half) {
-  Value row = b.add(b.add(tile.firstRow, groupRow),
-                    slab * kSlabRows + 8 * half);
+  Value row =
+      b.add(b.add(tile.firstRow, groupRow), slab * kSlabRows + 8 * half);
   Value tileRow = b.mul(tile.outputTile, plan.getTileRowStride());
   bool isConcat = plan.gate == Gate::Concat;
   bool isInterleaved = plan.gate == Gate::Interleaved;
@@ -273,12 +268,11 @@ void EpilogueBuilder::createUnswappedRow(int64_t slab, int64_t half) {
         Value weightRow = b.add(b.add(tileRow, laneColumn), 8 * j + column);
         OutputValue value;
         value.output = weightRow;
-        value.gate = addBias(getRegister(slab, j, half, column),
-                             loadBias(weightRow));
+        value.gate =
+            addBias(getRegister(slab, j, half, column), loadBias(weightRow));
         if (isConcat)
-          value.up = addBias(
-              getRegister(slab, j + upDistance, half, column),
-              loadBias(b.add(weightRow, plan.resultColumns)));
+          value.up = addBias(getRegister(slab, j + upDistance, half, column),
+                             loadBias(b.add(weightRow, plan.resultColumns)));
         if (isInterleaved) {
           value.up = addBias(getRegister(slab, j, half, 1),
                              loadBias(b.add(weightRow, 1)));
@@ -334,8 +328,7 @@ Value mlir::moe::createActivation(ImplicitLocOpBuilder &b,
     Value cubic = arith::MulFOp::create(b, square, constant(0.044715f));
     cubic = arith::AddFOp::create(b, cubic, constant(1.0f));
     Value twice = arith::MulFOp::create(b, x, constant(1.5957691216057308f));
-    return createLogisticProduct(b, x,
-                                 arith::MulFOp::create(b, twice, cubic));
+    return createLogisticProduct(b, x, arith::MulFOp::create(b, twice, cubic));
   }
   case Activation::ReLU:
     return arith::MaximumFOp::create(b, x, constant(0.0f));

@@ -19,7 +19,6 @@
 
 #include "KernelBuilder.h"
 
-
 using namespace mlir;
 using namespace mlir::moe;
 
@@ -30,19 +29,6 @@ GroupTable::GroupTable(KernelBuilder &b, const KernelPlan &plan, Value shared)
       tileStarts(b.sharedView(
           shared, b.index(plan.tableOffset + 4 * (plan.numExperts + 1)),
           {plan.numExperts + 1}, b.getI32Type())) {}
-
-/// Inclusive scan of `value` over the lanes of a warp by an associative
-/// `combine`.
-static Value createWarpScan(KernelBuilder &b, Value value, Value lane,
-                            function_ref<Value(Value, Value)> combine) {
-  for (int64_t distance = 1; distance < kWarpThreads; distance *= 2) {
-    Value other = b.shuffle(gpu::ShuffleMode::UP, value, distance);
-    Value hasOther =
-        b.compare(arith::CmpIPredicate::uge, lane, b.i32(distance));
-    value = b.select(hasOther, combine(value, other), value);
-  }
-  return value;
-}
 
 Value GroupTable::loadGroup(KernelBuilder &b, Value groups, Value position,
                             Value numRows) const {
@@ -106,13 +92,13 @@ void GroupTable::build(KernelBuilder &b, Value groups, Value numRows,
     Value carriedRow = loop.getRegionIterArg(0);
     Value carriedTile = loop.getRegionIterArg(1);
     Value expert = b.add(b.mul(loop.getInductionVar(), kWarpThreads), lane);
-    Value isExpert = b.compare(arith::CmpIPredicate::ult, expert,
-                               b.i32(plan.numExperts));
+    Value isExpert =
+        b.compare(arith::CmpIPredicate::ult, expert, b.i32(plan.numExperts));
     auto [first, end] =
         getRows(b, groups, expert, isExpert, numRows, lane, carriedRow);
     Value rows = b.sub(end, first);
-    Value tiles = b.divUnsigned(b.add(rows, plan.tileTokens - 1),
-                                plan.tileTokens);
+    Value tiles =
+        b.divUnsigned(b.add(rows, plan.tileTokens - 1), plan.tileTokens);
     Value endTile = createWarpScan(
         b, tiles, lane, [&](Value lhs, Value rhs) { return b.add(lhs, rhs); });
     endTile = b.add(endTile, carriedTile);
@@ -122,9 +108,9 @@ void GroupTable::build(KernelBuilder &b, Value groups, Value numRows,
       memref::StoreOp::create(b, b.sub(endTile, tiles), tileStarts, position);
     });
     scf::YieldOp::create(
-        b, ValueRange{b.shuffle(gpu::ShuffleMode::IDX, end, kWarpThreads - 1),
-                      b.shuffle(gpu::ShuffleMode::IDX, endTile,
-                                kWarpThreads - 1)});
+        b, ValueRange{
+               b.shuffle(gpu::ShuffleMode::IDX, end, kWarpThreads - 1),
+               b.shuffle(gpu::ShuffleMode::IDX, endTile, kWarpThreads - 1)});
   }
   Value isFirst = b.compare(arith::CmpIPredicate::eq, lane, zero);
   b.createIf(isFirst, [&] {
@@ -153,16 +139,15 @@ Tile GroupTable::getTile(KernelBuilder &b, Value index) const {
     Value candidate =
         b.minUnsigned(b.add(expert, step), b.i32(plan.numExperts));
     Value start = memref::LoadOp::create(b, tileStarts, b.toIndex(candidate));
-    Value isAtOrBefore =
-        b.compare(arith::CmpIPredicate::ule, start, tokenTile);
+    Value isAtOrBefore = b.compare(arith::CmpIPredicate::ule, start, tokenTile);
     expert = b.select(isAtOrBefore, candidate, expert);
   }
   Value position = b.toIndex(expert);
   Value next = arith::AddIOp::create(b, position, b.index(1));
   Value firstTile = memref::LoadOp::create(b, tileStarts, position);
   Value endTile = memref::LoadOp::create(b, tileStarts, next);
-  Value before = arith::MulIOp::create(b, b.toIndex(firstTile),
-                                       b.index(plan.outputTiles));
+  Value before =
+      arith::MulIOp::create(b, b.toIndex(firstTile), b.index(plan.outputTiles));
   Value local = arith::IndexCastUIOp::create(
       b, b.getI32Type(), arith::SubIOp::create(b, index, before));
   Value tokenTiles = b.sub(endTile, firstTile);

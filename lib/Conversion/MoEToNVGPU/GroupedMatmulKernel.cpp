@@ -38,7 +38,7 @@ namespace {
 
 /// The arguments of the kernel by name.
 struct KernelArguments {
-  Value weightMap, tokenMap, groups, numRows;
+  Value weightMap, tokenMap, groups, gather, numRows;
   EpilogueOperands epilogue;
 };
 
@@ -66,9 +66,9 @@ private:
 
   /// Emits a loop over this block's tiles that carries a ring position through
   /// `body`.
-  void createTileLoop(const GroupTable &table, RingPosition start,
-                      function_ref<RingPosition(const Tile &, RingPosition)>
-                          body);
+  void
+  createTileLoop(const GroupTable &table, RingPosition start,
+                 function_ref<RingPosition(const Tile &, RingPosition)> body);
 
   KernelBuilder &b;
   const KernelPlan &plan;
@@ -79,15 +79,16 @@ private:
 LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
   MLIRContext *context = b.getContext();
   Type generic = LLVM::LLVMPointerType::get(context);
-  Type global = LLVM::LLVMPointerType::get(context, 1);
+  Type global = b.getGlobalPointerType();
   SmallVector<Type> parameters = {generic, generic, global};
-  parameters.append(
-      !!plan.biasType + !!plan.scaleType + !!plan.scatterType + 1, global);
+  parameters.append(!!plan.biasType + !!plan.gatherType + !!plan.scaleType +
+                        !!plan.scatterType + 1,
+                    global);
   parameters.append(plan.scatterType ? 2 : 1, b.getI32Type());
-  auto function = LLVM::LLVMFuncOp::create(
-      b, name,
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
-                                  parameters));
+  // All that the kernel has a pointer to is read-only, but for the result.
+  int64_t numPointers = llvm::count(parameters, global);
+  LLVM::LLVMFuncOp function = createKernelFunction(
+      b, name, parameters, numPointers - 1, plan.getNumThreads());
   // Tensor maps are parameters by value, 128 bytes each, that TMA reads where
   // they are; gpu.func cannot say so, hence an llvm.func.
   Type map = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
@@ -99,18 +100,6 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
     function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
                         b.getUnitAttr());
   }
-  // All that the kernel has a pointer to is read-only, but for the result: the
-  // launch file's `access` follows from it.
-  for (unsigned i = 2; isa<LLVM::LLVMPointerType>(parameters[i + 1]); ++i)
-    function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
-                        b.getUnitAttr());
-  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
-                    b.getUnitAttr());
-  function->setAttr(
-      NVVM::NVVMDialect::getReqntidAttrName(),
-      b.getDenseI32ArrayAttr({static_cast<int32_t>(plan.getNumThreads()), 1,
-                              1}));
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     b.getI32IntegerAttr(1));
   return function;
@@ -130,6 +119,8 @@ GroupedMatmulKernelBuilder::readArguments(LLVM::LLVMFuncOp function) {
   args.groups = take();
   if (plan.biasType)
     args.epilogue.bias = take();
+  if (plan.gatherType)
+    args.gather = take();
   if (plan.scaleType)
     args.epilogue.scale = take();
   if (plan.scatterType)
@@ -182,26 +173,29 @@ void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
                                                 const OperandStreams &streams) {
   Value warp = b.i32(plan.warpgroups * (kWarpgroupThreads / kWarpThreads));
   Value isFirstWarp = b.compare(arith::CmpIPredicate::eq, ids.warp, warp);
+  auto produce = [&] {
+    createTileLoop(
+        table, ring.getProducerStart(b),
+        [&](const Tile &tile, RingPosition position) -> RingPosition {
+          SmallVector<Value> tokenRows = streams.getTokenRows(b, tile);
+          auto loop =
+              scf::ForOp::create(b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
+                                 ValueRange{position.stage, position.phase});
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(loop.getBody());
+          RingPosition at = {loop.getRegionIterArg(0),
+                             loop.getRegionIterArg(1)};
+          streams.load(b, ring, at, tile, tokenRows, loop.getInductionVar());
+          RingPosition next = ring.advance(b, at);
+          scf::YieldOp::create(b, ValueRange{next.stage, next.phase});
+          return {loop.getResult(0), loop.getResult(1)};
+        });
+  };
   b.createIf(isFirstWarp, [&] {
-    b.createIf(NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()), [&] {
-      createTileLoop(
-          table, ring.getProducerStart(b),
-          [&](const Tile &tile, RingPosition position) -> RingPosition {
-            auto loop = scf::ForOp::create(
-                b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
-                ValueRange{position.stage, position.phase});
-            OpBuilder::InsertionGuard guard(b);
-            b.setInsertionPointToStart(loop.getBody());
-            RingPosition at = {loop.getRegionIterArg(0),
-                               loop.getRegionIterArg(1)};
-            ring.waitEmpty(b, at);
-            ring.expectBytes(b, at);
-            streams.load(b, ring, at, tile, loop.getInductionVar());
-            RingPosition next = ring.advance(b, at);
-            scf::YieldOp::create(b, ValueRange{next.stage, next.phase});
-            return {loop.getResult(0), loop.getResult(1)};
-          });
-    });
+    // A gather takes all lanes of the warp, one row each.
+    if (plan.gatherType)
+      return produce();
+    b.createIf(NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()), produce);
   });
 }
 
@@ -210,8 +204,7 @@ RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
     RingPosition position, const Accumulator &accumulator,
     const EpilogueOperands &operands) {
   Value threadInGroup = b.remUnsigned(ids.thread, kWarpgroupThreads);
-  Value isLeader =
-      b.compare(arith::CmpIPredicate::eq, threadInGroup, b.i32(0));
+  Value isLeader = b.compare(arith::CmpIPredicate::eq, threadInGroup, b.i32(0));
   auto loop = scf::ForOp::create(
       b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
       ValueRange{accumulator.createZero(b), position.stage, position.phase});
@@ -223,8 +216,8 @@ RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
     Value sum = accumulator.multiply(b, ring, at, ids.warpgroup,
                                      loop.getRegionIterArg(0));
     // This step may still be running; the one before is done.
-    Value hasPrevious = b.compare(arith::CmpIPredicate::ne,
-                                  loop.getInductionVar(), b.i32(0));
+    Value hasPrevious =
+        b.compare(arith::CmpIPredicate::ne, loop.getInductionVar(), b.i32(0));
     b.createIf(b.logicalAnd(isLeader, hasPrevious),
                [&] { ring.releasePrevious(b, at); });
     RingPosition next = ring.advance(b, at);
@@ -270,7 +263,8 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
     NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
                                    NVVM::SetMaxRegisterAction::decrease);
     createProducer(ids, ring, table,
-                   OperandStreams(plan, shared, args.weightMap, args.tokenMap));
+                   OperandStreams(plan, shared, args.weightMap, args.tokenMap,
+                                  args.gather, args.numRows, ids.lane));
     b.setInsertionPointToStart(roles.elseBlock());
     NVVM::SetMaxRegisterOp::create(b, getConsumerRegisters(plan.warpgroups),
                                    NVVM::SetMaxRegisterAction::increase);
@@ -281,11 +275,9 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
   return function;
 }
 
-LLVM::LLVMFuncOp mlir::moe::createGroupedMatmulKernel(OpBuilder &builder,
-                                                      Location loc,
+LLVM::LLVMFuncOp mlir::moe::createGroupedMatmulKernel(KernelBuilder &b,
                                                       const KernelPlan &plan,
                                                       StringRef name) {
-  KernelBuilder b(loc, builder);
   return GroupedMatmulKernelBuilder(b, plan).create(name);
 }
 

@@ -7,9 +7,7 @@
 #ifndef LIB_CONVERSION_MOETONVGPU_GROUPEDMATMULKERNEL_H
 #define LIB_CONVERSION_MOETONVGPU_GROUPEDMATMULKERNEL_H
 
-#include "KernelPlan.h"
-
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "KernelBuilder.h"
 
 namespace mlir {
 namespace moe {
@@ -18,10 +16,10 @@ namespace moe {
 inline constexpr llvm::StringLiteral kSharedMemoryName = "moe_shared_memory";
 
 /// Builds the kernel of `plan` as function `name` at the end of the builder's
-/// block. Parameters: weight map, token map, groups, then those of bias, scale
-/// and scatter that the plan has, result, R (i32), and with scatter the number
-/// of result rows (i32).
-LLVM::LLVMFuncOp createGroupedMatmulKernel(OpBuilder &builder, Location loc,
+/// block. Parameters: weight map, token map, groups, then those of bias,
+/// gather, scale and scatter that the plan has, result, R (i32), and with
+/// scatter the number of result rows (i32).
+LLVM::LLVMFuncOp createGroupedMatmulKernel(KernelBuilder &b,
                                            const KernelPlan &plan,
                                            StringRef name);
 

@@ -91,9 +91,14 @@ void KernelBuilder::createIf(Value condition, function_ref<void()> body) {
   body();
 }
 
+Type KernelBuilder::getGlobalPointerType() {
+  return LLVM::LLVMPointerType::get(getContext(), 1);
+}
+
 Value KernelBuilder::shuffle(gpu::ShuffleMode mode, Value value,
                              int64_t offset) {
-  return gpu::ShuffleOp::create(*this, value, i32(offset), i32(kWarpThreads), mode)
+  return gpu::ShuffleOp::create(*this, value, i32(offset), i32(kWarpThreads),
+                                mode)
       .getShuffleResult();
 }
 
@@ -102,6 +107,40 @@ ThreadIds::ThreadIds(KernelBuilder &b) {
   lane = b.remUnsigned(thread, kWarpThreads);
   // A shuffle makes the index uniform for ptxas too, which otherwise moves
   // descriptor registers into predicated code.
-  warp = b.shuffle(gpu::ShuffleMode::IDX, b.divUnsigned(thread, kWarpThreads), 0);
+  warp =
+      b.shuffle(gpu::ShuffleMode::IDX, b.divUnsigned(thread, kWarpThreads), 0);
   warpgroup = b.divUnsigned(warp, kWarpgroupThreads / kWarpThreads);
+}
+
+LLVM::LLVMFuncOp mlir::moe::createKernelFunction(KernelBuilder &b,
+                                                 StringRef name,
+                                                 ArrayRef<Type> parameters,
+                                                 int64_t numReadOnly,
+                                                 int64_t numThreads) {
+  auto function = LLVM::LLVMFuncOp::create(
+      b, name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                  parameters));
+  for (auto [i, type] : llvm::enumerate(parameters))
+    if (type == b.getGlobalPointerType() && numReadOnly-- > 0)
+      function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                          b.getUnitAttr());
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    b.getUnitAttr());
+  function->setAttr(
+      NVVM::NVVMDialect::getReqntidAttrName(),
+      b.getDenseI32ArrayAttr({static_cast<int32_t>(numThreads), 1, 1}));
+  return function;
+}
+
+Value mlir::moe::createWarpScan(KernelBuilder &b, Value value, Value lane,
+                                function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance = 1; distance < kWarpThreads; distance *= 2) {
+    Value other = b.shuffle(gpu::ShuffleMode::UP, value, distance);
+    Value hasOther =
+        b.compare(arith::CmpIPredicate::uge, lane, b.i32(distance));
+    value = b.select(hasOther, combine(value, other), value);
+  }
+  return value;
 }

@@ -62,6 +62,9 @@ public:
   /// Emits `body` under `condition`.
   void createIf(Value condition, function_ref<void()> body);
 
+  /// Pointer to device memory.
+  Type getGlobalPointerType();
+
   /// A value of another lane of the warp.
   Value shuffle(gpu::ShuffleMode mode, Value value, int64_t offset);
 };
@@ -72,6 +75,19 @@ struct ThreadIds {
   explicit ThreadIds(KernelBuilder &b);
   Value thread, lane, warp, warpgroup;
 };
+
+/// Declares kernel `name` for blocks of `numThreads` at the builder's insertion
+/// point, without a body. Of the parameters that are device pointers the first
+/// `numReadOnly` are only read; the access that a launch file states for a
+/// buffer follows from it.
+LLVM::LLVMFuncOp createKernelFunction(KernelBuilder &b, StringRef name,
+                                      ArrayRef<Type> parameters,
+                                      int64_t numReadOnly, int64_t numThreads);
+
+/// Inclusive scan of `value` over the lanes of a warp by an associative
+/// `combine`.
+Value createWarpScan(KernelBuilder &b, Value value, Value lane,
+                     function_ref<Value(Value, Value)> combine);
 
 /// A place in the ring: which stage, and the parity its barrier is in.
 struct RingPosition {
@@ -150,25 +166,41 @@ nvgpu::TensorMapDescriptorType getTensorMapType(const OperandTile &tile,
                                                 Type element,
                                                 bool hasExpertDimension);
 
-/// TMA loads of the weight and the token tile of one stage.
+/// TMA loads of the weight and the token tile of one stage. Without `gather`
+/// (null) one thread issues them all; with it, a global pointer to the token of
+/// each row, one warp does, and each lane loads its share of the token rows.
 class OperandStreams {
 public:
   OperandStreams(const KernelPlan &plan, Value shared, Value weightMap,
-                 Value tokenMap)
-      : plan(plan), shared(shared), weightMap(weightMap), tokenMap(tokenMap) {}
+                 Value tokenMap, Value gather, Value numRows, Value lane)
+      : plan(plan), shared(shared), weightMap(weightMap), tokenMap(tokenMap),
+        gather(gather), numRows(numRows), lane(lane) {}
 
-  /// Loads k-step `kStep` of `tile` into the stage at `position`.
+  /// What the token loads of every k-step of a tile have in common: the row of
+  /// the tokens at which each box of this thread starts.
+  SmallVector<Value> getTokenRows(KernelBuilder &b, const Tile &tile) const;
+
+  /// Loads k-step `kStep` of `tile` into the stage at `position`, once it is
+  /// empty.
   void load(KernelBuilder &b, const Ring &ring, RingPosition position,
-            const Tile &tile, Value kStep) const;
+            const Tile &tile, ArrayRef<Value> tokenRows, Value kStep) const;
 
 private:
   void loadWeights(KernelBuilder &b, const Ring &ring, RingPosition position,
                    const Tile &tile, Value firstDepth) const;
   void loadTokens(KernelBuilder &b, const Ring &ring, RingPosition position,
-                  const Tile &tile, Value firstDepth) const;
+                  ArrayRef<Value> tokenRows, Value firstDepth) const;
+  void loadGatheredTokens(KernelBuilder &b, const Ring &ring,
+                          RingPosition position, ArrayRef<Value> tokenRows,
+                          Value firstDepth) const;
+  Value loadTokenOfRow(KernelBuilder &b, Value row) const;
+  /// Bytes from the start of a stage to its token tile.
+  int64_t getTokenOffset() const {
+    return plan.isSwapped ? plan.a.getBytes() : 0;
+  }
 
   const KernelPlan &plan;
-  Value shared, weightMap, tokenMap;
+  Value shared, weightMap, tokenMap, gather, numRows, lane;
 };
 
 /// The registers of one consumer warpgroup: slabs of 64 rows by n columns.

@@ -59,10 +59,6 @@ static LogicalResult verifyAlignment(GroupedMatmulInterface op,
 LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
   if (failed(verifyOperandLayouts(op)))
     return failure();
-  if (op.getGather())
-    return op->emitOpError("has a gather operand, which the GPU kernel does "
-                           "not take yet; use moe-decompose-experts with "
-                           "gather=copy");
   Type element = op.getTokens().getType().getElementType();
   if (!element.isBF16() && !element.isF16())
     return op->emitOpError("has ")
@@ -84,6 +80,7 @@ LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
   biasType = dyn_cast_or_null<FloatType>(elementTypeOf(op.getBias()));
   scaleType = dyn_cast_or_null<FloatType>(elementTypeOf(op.getScale()));
   groupsType = cast<IntegerType>(elementTypeOf(op.getGroups()));
+  gatherType = dyn_cast_or_null<IntegerType>(elementTypeOf(op.getGather()));
   scatterType = dyn_cast_or_null<IntegerType>(elementTypeOf(op.getScatter()));
   numExperts = op.getNumExperts();
   depth = op.getContractionSize();
@@ -157,8 +154,10 @@ LogicalResult KernelPlan::layOutTiles(GroupedMatmulInterface op) {
   weights.extent = isSwapped ? m : n;
   weights.isKMajor = weightLayout == WeightLayout::NK;
   tokens.extent = isSwapped ? n : m;
-  tokens.boxExtent =
-      tokens.extent <= kMaxBoxExtent ? tokens.extent : kSlabRows;
+  // Gathered tokens come row by row.
+  tokens.boxExtent = gatherType                       ? 1
+                     : tokens.extent <= kMaxBoxExtent ? tokens.extent
+                                                      : kSlabRows;
   tileTokens = tokens.extent;
   tileOutputs = weights.extent / (isGated() ? 2 : 1);
   outputTiles = llvm::divideCeil(resultColumns, tileOutputs);
@@ -175,9 +174,8 @@ LogicalResult KernelPlan::layOutTiles(GroupedMatmulInterface op) {
       for (int64_t half : {0, 1})
         runs.push_back(consumer * runExtent + half * resultColumns);
   }
-  weights.boxExtent = weights.isKMajor && runExtent <= kMaxBoxExtent
-                          ? runExtent
-                          : kSlabRows;
+  weights.boxExtent =
+      weights.isKMajor && runExtent <= kMaxBoxExtent ? runExtent : kSlabRows;
   for (auto [index, run] : llvm::enumerate(runs))
     for (int64_t row = 0; row < runExtent; row += weights.boxExtent)
       weightBoxes.push_back(
@@ -208,8 +206,9 @@ std::string KernelPlan::getKey() const {
   os << isSwapped << ',' << static_cast<int>(weightLayout) << ','
      << static_cast<int>(groupKind) << ',' << static_cast<int>(activation)
      << ',' << static_cast<int>(gate);
-  for (Type type : {Type(elementType), Type(resultType), Type(biasType),
-                    Type(scaleType), Type(groupsType), Type(scatterType)})
+  for (Type type :
+       {Type(elementType), Type(resultType), Type(biasType), Type(scaleType),
+        Type(groupsType), Type(gatherType), Type(scatterType)})
     os << ',' << type;
   for (int64_t size : {numExperts, depth, weightRows, resultColumns, m, n,
                        kStep, stages, warpgroups})

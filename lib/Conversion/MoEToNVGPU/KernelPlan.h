@@ -62,7 +62,7 @@ struct KernelPlan {
   FloatType elementType, resultType;
   /// Null where the op has no such operand.
   FloatType biasType, scaleType;
-  IntegerType groupsType, scatterType;
+  IntegerType groupsType, gatherType, scatterType;
   int64_t numExperts = 0, depth = 0, weightRows = 0, resultColumns = 0;
 
   // The schedule.

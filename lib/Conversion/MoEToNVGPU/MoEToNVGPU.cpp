@@ -4,22 +4,28 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each op becomes tensor maps and a gpu.launch_func on the host side, and a
-// kernel in one gpu.module. Ops that one kernel can serve share it.
+// Each op becomes a gpu.launch_func on the host side, with tensor maps where
+// the kernel loads by TMA, and a kernel in one gpu.module. Ops that one kernel
+// can serve share it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GroupedMatmulKernel.h"
 #include "KernelBuilder.h"
+#include "LayerKernels.h"
 
 #include "moe/Conversion/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace mlir {
@@ -43,9 +49,25 @@ struct ConvertMoEToNVGPU
   void runOnOperation() override;
 
 private:
-  LogicalResult convert(GroupedMatmulInterface op);
-  LLVM::LLVMFuncOp getKernel(GroupedMatmulInterface op, const KernelPlan &plan);
+  /// Converts `op` if it is one that has a kernel.
+  LogicalResult convert(Operation *op);
+  LogicalResult convertGroupedMatmul(GroupedMatmulInterface op);
+  LogicalResult convertDispatch(DispatchOp op);
+  LogicalResult convertCombine(CombineOp op);
+  LogicalResult convertFill(linalg::FillOp op);
+  LogicalResult convertCopy(memref::CopyOp op);
+
+  /// The kernel with `key`, or if there is none what `create` builds, under a
+  /// name that starts with `prefix`.
+  LLVM::LLVMFuncOp
+  getKernel(Operation *op, StringRef key, StringRef prefix,
+            function_ref<LLVM::LLVMFuncOp(KernelBuilder &, StringRef)> create);
   gpu::GPUModuleOp getKernelModule(Location loc);
+  void launch(KernelBuilder &b, LLVM::LLVMFuncOp kernel, Value numBlocks,
+              int64_t numThreads, int64_t sharedBytes, ValueRange arguments);
+  /// Launches a pointwise kernel for `numElements` (index).
+  void launchPointwise(KernelBuilder &b, LLVM::LLVMFuncOp kernel,
+                       SmallVector<Value> arguments, Value numElements);
 
   llvm::StringMap<LLVM::LLVMFuncOp> kernels;
   gpu::GPUModuleOp kernelModule;
@@ -68,21 +90,43 @@ gpu::GPUModuleOp ConvertMoEToNVGPU::getKernelModule(Location loc) {
   return kernelModule;
 }
 
-LLVM::LLVMFuncOp ConvertMoEToNVGPU::getKernel(GroupedMatmulInterface op,
-                                              const KernelPlan &plan) {
-  LLVM::LLVMFuncOp &kernel = kernels[plan.getKey()];
+LLVM::LLVMFuncOp ConvertMoEToNVGPU::getKernel(
+    Operation *op, StringRef key, StringRef prefix,
+    function_ref<LLVM::LLVMFuncOp(KernelBuilder &, StringRef)> create) {
+  LLVM::LLVMFuncOp &kernel = kernels[key];
   if (kernel)
     return kernel;
   gpu::GPUModuleOp module = getKernelModule(op->getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  std::string name =
-      llvm::formatv("{0}_{1}",
-                    plan.isSwapped ? "grouped_matmul_swapped"
-                                   : "grouped_matmul",
-                    kernels.size() - 1);
-  kernel = createGroupedMatmulKernel(builder, op->getLoc(), plan, name);
+  KernelBuilder b(op->getLoc(), builder);
+  kernel =
+      create(b, llvm::formatv("{0}_{1}", prefix, kernels.size() - 1).str());
   ++numKernels;
   return kernel;
+}
+
+void ConvertMoEToNVGPU::launch(KernelBuilder &b, LLVM::LLVMFuncOp kernel,
+                               Value numBlocks, int64_t numThreads,
+                               int64_t sharedBytes, ValueRange arguments) {
+  Value one = b.index(1);
+  gpu::LaunchFuncOp::create(b,
+                            SymbolRefAttr::get(kernelModule.getNameAttr(),
+                                               {SymbolRefAttr::get(kernel)}),
+                            gpu::KernelDim3{numBlocks, one, one},
+                            gpu::KernelDim3{b.index(numThreads), one, one},
+                            b.i32(sharedBytes), arguments);
+  ++numLaunches;
+}
+
+void ConvertMoEToNVGPU::launchPointwise(KernelBuilder &b,
+                                        LLVM::LLVMFuncOp kernel,
+                                        SmallVector<Value> arguments,
+                                        Value numElements) {
+  arguments.push_back(
+      arith::IndexCastOp::create(b, b.getI64Type(), numElements));
+  Value numBlocks =
+      arith::CeilDivUIOp::create(b, numElements, b.index(kPointwiseThreads));
+  launch(b, kernel, numBlocks, kPointwiseThreads, 0, arguments);
 }
 
 /// The host-side tensor map of `operand`.
@@ -113,26 +157,26 @@ static Value createGridSize(KernelBuilder &b, const KernelPlan &plan,
 /// so that a launch never leaves an operand.
 static Value createNumRows(KernelBuilder &b, GroupedMatmulInterface op) {
   Value zero = b.index(0);
-  Value rows = memref::DimOp::create(b, op.getTokens(), zero);
+  Value rowOperand = op.getGather() ? op.getGather() : op.getTokens();
+  Value rows = memref::DimOp::create(b, rowOperand, zero);
   SmallVector<Value> others = {op.getScale(), op.getScatter()};
   if (!op.getScatter())
     others.push_back(op.getInit());
   for (Value other : others) {
     if (!other || !cast<MemRefType>(other.getType()).isDynamicDim(0))
       continue;
-    rows = arith::MinUIOp::create(b, rows,
-                                  memref::DimOp::create(b, other, zero));
+    rows =
+        arith::MinUIOp::create(b, rows, memref::DimOp::create(b, other, zero));
   }
   return rows;
 }
 
-LogicalResult ConvertMoEToNVGPU::convert(GroupedMatmulInterface op) {
+LogicalResult
+ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
   FailureOr<KernelPlan> plan = KernelPlan::create(op);
   if (failed(plan))
     return failure();
-  OpBuilder builder(op);
-  KernelBuilder b(op->getLoc(), builder);
-  b.setInsertionPoint(op);
+  KernelBuilder b(op->getLoc(), OpBuilder(op));
   Value zero = b.index(0);
   Value numRows = createNumRows(b, op);
   auto toI32 = [&](Value value) -> Value {
@@ -142,35 +186,206 @@ LogicalResult ConvertMoEToNVGPU::convert(GroupedMatmulInterface op) {
       createTensorMap(b, op.getWeights(), plan->getWeightTile(), true),
       createTensorMap(b, op.getTokens(), plan->getTokenTile(), false),
       op.getGroups()};
-  for (Value optional : {op.getBias(), op.getScale(), op.getScatter()})
+  for (Value optional :
+       {op.getBias(), op.getGather(), op.getScale(), op.getScatter()})
     if (optional)
       arguments.push_back(optional);
   arguments.append({op.getInit(), toI32(numRows)});
   if (op.getScatter())
     arguments.push_back(toI32(memref::DimOp::create(b, op.getInit(), zero)));
 
-  LLVM::LLVMFuncOp kernel = getKernel(op, *plan);
-  Value one = b.index(1);
-  Value grid = createGridSize(b, *plan, numRows, multiprocessors);
-  gpu::LaunchFuncOp::create(
-      b,
-      SymbolRefAttr::get(kernelModule.getNameAttr(),
-                         {SymbolRefAttr::get(kernel)}),
-      gpu::KernelDim3{grid, one, one},
-      gpu::KernelDim3{b.index(plan->getNumThreads()), one, one},
-      b.i32(plan->sharedBytes), arguments);
+  LLVM::LLVMFuncOp kernel =
+      getKernel(op, plan->getKey(),
+                plan->isSwapped ? "grouped_matmul_swapped" : "grouped_matmul",
+                [&](KernelBuilder &kernelBuilder, StringRef name) {
+                  return createGroupedMatmulKernel(kernelBuilder, *plan, name);
+                });
+  launch(b, kernel, createGridSize(b, *plan, numRows, multiprocessors),
+         plan->getNumThreads(), plan->sharedBytes, arguments);
   op->erase();
-  ++numLaunches;
   return success();
+}
+
+/// Fails if an operand of `op` is not a contiguous memref, or if dimension 1 of
+/// one of `matrices` is dynamic.
+static LogicalResult verifyOperands(Operation *op, ValueRange matrices) {
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    if (isa<ShapedType>(operand.getType()) &&
+        (!type || !type.getLayout().isIdentity()))
+      return op->emitOpError("has an operand of type ")
+             << operand.getType()
+             << "; the GPU kernel needs contiguous memrefs";
+  }
+  for (Value matrix : matrices)
+    if (cast<MemRefType>(matrix.getType()).isDynamicDim(1))
+      return op->emitOpError("has an operand of type ")
+             << matrix.getType()
+             << "; the GPU kernel needs rows of a static size";
+  return success();
+}
+
+/// The least of the sizes of dimension 0 of `operands`.
+static Value createLeastSize(KernelBuilder &b, ValueRange operands) {
+  Value least;
+  for (Value operand : operands) {
+    Value size = memref::DimOp::create(b, operand, b.index(0));
+    least = least ? arith::MinUIOp::create(b, least, size).getResult() : size;
+  }
+  return least;
+}
+
+LogicalResult ConvertMoEToNVGPU::convertDispatch(DispatchOp op) {
+  if (failed(verifyOperands(op, {op.getIndices(), op.getRowOfPairInit()})))
+    return failure();
+  int64_t numExperts = op.getNumExperts();
+  if (ShapedType::isDynamic(numExperts))
+    return op.emitOpError("has offsets of a dynamic size; the GPU kernel needs "
+                          "a static number of experts");
+  auto indicesType = cast<MemRefType>(op.getIndices().getType());
+  auto indexType = cast<IntegerType>(indicesType.getElementType());
+  int64_t topK = indicesType.getDimSize(1);
+  std::string key;
+  llvm::raw_string_ostream(key)
+      << "dispatch," << indexType << ',' << numExperts << ',' << topK;
+  LLVM::LLVMFuncOp kernel =
+      getKernel(op, key, "dispatch", [&](KernelBuilder &b, StringRef name) {
+        return createDispatchKernel(b, name, indexType, numExperts, topK);
+      });
+  KernelBuilder b(op.getLoc(), OpBuilder(op));
+  Value pairs = arith::MulIOp::create(
+      b, createLeastSize(b, {op.getIndices(), op.getRowOfPairInit()}),
+      b.index(topK));
+  pairs = arith::MinUIOp::create(b, pairs,
+                                 createLeastSize(b, op.getTokenOfRowInit()));
+  Value numPairs = arith::IndexCastOp::create(b, b.getI32Type(), pairs);
+  launch(b, kernel, b.index(1), kDispatchThreads, kDispatchSharedBytes,
+         {op.getIndices(), op.getTokenOfRowInit(), op.getRowOfPairInit(),
+          op.getOffsetsInit(), numPairs});
+  op.erase();
+  return success();
+}
+
+LogicalResult ConvertMoEToNVGPU::convertCombine(CombineOp op) {
+  SmallVector<Value> matrices = {op.getRows(), op.getRowOfPair(), op.getInit()};
+  if (op.getWeights())
+    matrices.push_back(op.getWeights());
+  if (failed(verifyOperands(op, matrices)))
+    return failure();
+  auto elementType = [](Value value) {
+    return cast<MemRefType>(value.getType()).getElementType();
+  };
+  CombineShape shape;
+  shape.rows = cast<FloatType>(elementType(op.getRows()));
+  if (op.getWeights())
+    shape.weights = cast<FloatType>(elementType(op.getWeights()));
+  shape.result = cast<FloatType>(elementType(op.getInit()));
+  shape.index = cast<IntegerType>(elementType(op.getRowOfPair()));
+  shape.topK = cast<MemRefType>(op.getRowOfPair().getType()).getDimSize(1);
+  shape.columns = cast<MemRefType>(op.getInit().getType()).getDimSize(1);
+  std::string key = "combine";
+  llvm::raw_string_ostream os(key);
+  for (Type type : {Type(shape.rows), Type(shape.weights), Type(shape.result),
+                    Type(shape.index)})
+    os << ',' << type;
+  os << ',' << shape.topK << ',' << shape.columns;
+  LLVM::LLVMFuncOp kernel =
+      getKernel(op, key, "combine", [&](KernelBuilder &b, StringRef name) {
+        return createCombineKernel(b, name, shape);
+      });
+  KernelBuilder b(op.getLoc(), OpBuilder(op));
+  SmallVector<Value> arguments = {op.getRows(), op.getRowOfPair()};
+  SmallVector<Value> perToken = {op.getInit(), op.getRowOfPair()};
+  if (op.getWeights()) {
+    arguments.push_back(op.getWeights());
+    perToken.push_back(op.getWeights());
+  }
+  arguments.push_back(op.getInit());
+  arguments.push_back(arith::IndexCastOp::create(
+      b, b.getI64Type(), createLeastSize(b, op.getRows())));
+  launchPointwise(b, kernel, arguments,
+                  arith::MulIOp::create(b, createLeastSize(b, perToken),
+                                        b.index(shape.columns)));
+  op.erase();
+  return success();
+}
+
+/// Number of elements of a memref.
+static Value createNumElements(KernelBuilder &b, Value memref) {
+  Value count = b.index(1);
+  auto type = cast<MemRefType>(memref.getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    count = arith::MulIOp::create(
+        b, count, memref::DimOp::create(b, memref, b.index(dim)));
+  return count;
+}
+
+LogicalResult ConvertMoEToNVGPU::convertFill(linalg::FillOp op) {
+  if (failed(verifyOperands(op, {})))
+    return failure();
+  TypedAttr value;
+  if (!matchPattern(op.value(), m_Constant(&value)) ||
+      value.getType() !=
+          cast<MemRefType>(op.output().getType()).getElementType())
+    return op.emitOpError("fills with a value that is not a constant of the "
+                          "memref's element type; the GPU kernel needs one");
+  std::string key;
+  llvm::raw_string_ostream(key) << "fill," << value;
+  LLVM::LLVMFuncOp kernel =
+      getKernel(op, key, "fill", [&](KernelBuilder &b, StringRef name) {
+        return createFillKernel(b, name, value);
+      });
+  KernelBuilder b(op.getLoc(), OpBuilder(op));
+  launchPointwise(b, kernel, {op.output()}, createNumElements(b, op.output()));
+  op.erase();
+  return success();
+}
+
+LogicalResult ConvertMoEToNVGPU::convertCopy(memref::CopyOp op) {
+  if (failed(verifyOperands(op, {})))
+    return failure();
+  Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
+  std::string key;
+  llvm::raw_string_ostream(key) << "copy," << type;
+  LLVM::LLVMFuncOp kernel =
+      getKernel(op, key, "copy", [&](KernelBuilder &b, StringRef name) {
+        return createCopyKernel(b, name, type);
+      });
+  KernelBuilder b(op.getLoc(), OpBuilder(op));
+  Value count = arith::MinUIOp::create(b, createNumElements(b, op.getSource()),
+                                       createNumElements(b, op.getTarget()));
+  launchPointwise(b, kernel, {op.getSource(), op.getTarget()}, count);
+  op.erase();
+  return success();
+}
+
+LogicalResult ConvertMoEToNVGPU::convert(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](GroupedMatmulInterface op) { return convertGroupedMatmul(op); })
+      .Case([&](DispatchOp op) { return convertDispatch(op); })
+      .Case([&](CombineOp op) { return convertCombine(op); })
+      .Case([&](linalg::FillOp op) { return convertFill(op); })
+      .Case([&](memref::CopyOp op) { return convertCopy(op); })
+      .Default([](Operation *) { return success(); });
 }
 
 void ConvertMoEToNVGPU::runOnOperation() {
   kernels.clear();
   kernelModule = nullptr;
-  SmallVector<GroupedMatmulInterface> ops;
-  getOperation()->walk(
-      [&](GroupedMatmulInterface op) { ops.push_back(op); });
-  for (GroupedMatmulInterface op : ops)
+  // Only functions that have grouped matmuls, or parts of a layer, are programs
+  // for the GPU: fills and copies of others stay.
+  SmallVector<Operation *> ops;
+  getOperation()->walk([&](func::FuncOp function) {
+    bool isProgram = false;
+    SmallVector<Operation *> candidates;
+    function->walk([&](Operation *op) {
+      isProgram |= isa_and_nonnull<MoEDialect>(op->getDialect());
+      candidates.push_back(op);
+    });
+    if (isProgram)
+      ops.append(candidates);
+  });
+  for (Operation *op : ops)
     if (failed(convert(op)))
       return signalPassFailure();
   if (!kernelModule)

@@ -58,12 +58,68 @@ static void createLoad(KernelBuilder &b, const Ring &ring,
                                 /*predicate=*/Value());
 }
 
+SmallVector<Value> OperandStreams::getTokenRows(KernelBuilder &b,
+                                                const Tile &tile) const {
+  const OperandTile &tokens = plan.getTokenTile();
+  SmallVector<Value> rows;
+  if (!gather) {
+    for (int64_t row = 0; row < tokens.extent; row += tokens.boxExtent)
+      rows.push_back(b.add(tile.firstRow, row));
+    return rows;
+  }
+  for (int64_t row = 0; row < tokens.extent; row += kWarpThreads)
+    rows.push_back(loadTokenOfRow(b, b.add(b.add(tile.firstRow, row), lane)));
+  return rows;
+}
+
+/// The token that `row` reads, -1 for a row past the last or an index that does
+/// not fit: TMA fills what lies outside the tokens with zeros.
+Value OperandStreams::loadTokenOfRow(KernelBuilder &b, Value row) const {
+  Value none = b.i32(-1);
+  Value isRow = b.compare(arith::CmpIPredicate::ult, row, numRows);
+  auto ifOp = scf::IfOp::create(b, b.getI32Type(), isRow,
+                                /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(b, none);
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  Value position = arith::ExtUIOp::create(b, b.getI64Type(), row);
+  Value address = LLVM::GEPOp::create(b, gather.getType(), plan.gatherType,
+                                      gather, ArrayRef<LLVM::GEPArg>{position});
+  Value token = LLVM::LoadOp::create(b, plan.gatherType, address);
+  if (plan.gatherType.getWidth() == 64) {
+    Value low = arith::TruncIOp::create(b, b.getI32Type(), token);
+    Value fits =
+        b.compare(arith::CmpIPredicate::eq, token,
+                  arith::ExtSIOp::create(b, b.getI64Type(), low).getResult());
+    token = b.select(fits, low, none);
+  }
+  scf::YieldOp::create(b, token);
+  return ifOp.getResult(0);
+}
+
 void OperandStreams::load(KernelBuilder &b, const Ring &ring,
                           RingPosition position, const Tile &tile,
-                          Value kStep) const {
+                          ArrayRef<Value> tokenRows, Value kStep) const {
   Value firstDepth = b.mul(kStep, plan.kStep);
-  loadWeights(b, ring, position, tile, firstDepth);
-  loadTokens(b, ring, position, tile, firstDepth);
+  ring.waitEmpty(b, position);
+  if (!gather) {
+    ring.expectBytes(b, position);
+    loadWeights(b, ring, position, tile, firstDepth);
+    return loadTokens(b, ring, position, tokenRows, firstDepth);
+  }
+  // The bytes of a lane may arrive before the first lane has announced them:
+  // the stage is full only when both have happened.
+  b.createIf(b.compare(arith::CmpIPredicate::eq, lane, b.i32(0)), [&] {
+    ring.expectBytes(b, position);
+    loadWeights(b, ring, position, tile, firstDepth);
+  });
+  loadGatheredTokens(b, ring, position, tokenRows, firstDepth);
+}
+
+/// A row coordinate, which may be negative.
+static Value toCoordinate(KernelBuilder &b, Value row) {
+  return arith::IndexCastOp::create(b, b.getIndexType(), row);
 }
 
 void OperandStreams::loadWeights(KernelBuilder &b, const Ring &ring,
@@ -80,24 +136,47 @@ void OperandStreams::loadWeights(KernelBuilder &b, const Ring &ring,
       coordinates.append({row, depth});
     else
       coordinates.append({depth, row});
-    Value byteOffset = arith::AddIOp::create(
-        b, stage, b.index(tileOffset + box.byteOffset));
+    Value byteOffset =
+        arith::AddIOp::create(b, stage, b.index(tileOffset + box.byteOffset));
     createLoad(b, ring, position, shared, weightMap, coordinates, byteOffset);
   }
 }
 
 void OperandStreams::loadTokens(KernelBuilder &b, const Ring &ring,
-                                RingPosition position, const Tile &tile,
+                                RingPosition position,
+                                ArrayRef<Value> tokenRows,
                                 Value firstDepth) const {
   Value stage = ring.getStageOffset(b, position);
-  const OperandTile &tokens = plan.getTokenTile();
-  int64_t tileOffset = plan.isSwapped ? plan.a.getBytes() : 0;
-  for (int64_t row = 0; row < tokens.extent; row += tokens.boxExtent) {
-    Value byteOffset = arith::AddIOp::create(
-        b, stage, b.index(tileOffset + row * kSwizzleBytes));
-    createLoad(
-        b, ring, position, shared, tokenMap,
-        {b.toIndex(b.add(tile.firstRow, row)), b.toIndex(firstDepth)},
-        byteOffset);
+  int64_t boxBytes = plan.getTokenTile().boxExtent * kSwizzleBytes;
+  for (auto [i, row] : llvm::enumerate(tokenRows)) {
+    int64_t offset = getTokenOffset() + static_cast<int64_t>(i) * boxBytes;
+    Value byteOffset = arith::AddIOp::create(b, stage, b.index(offset));
+    createLoad(b, ring, position, shared, tokenMap,
+               {toCoordinate(b, row), b.toIndex(firstDepth)}, byteOffset);
+  }
+}
+
+/// Lane l loads rows l, l + 32, ... of the tile. The swizzle is a function of
+/// shared memory addresses, so a row by itself lands as it would in a box.
+void OperandStreams::loadGatheredTokens(KernelBuilder &b, const Ring &ring,
+                                        RingPosition position,
+                                        ArrayRef<Value> tokenRows,
+                                        Value firstDepth) const {
+  Value stage = ring.getStageOffset(b, position);
+  int64_t extent = plan.getTokenTile().extent;
+  for (auto [i, row] : llvm::enumerate(tokenRows)) {
+    int64_t firstRow = static_cast<int64_t>(i) * kWarpThreads;
+    Value rowInTile = b.add(lane, firstRow);
+    auto load = [&, row = row] {
+      Value offset = b.add(b.mul(rowInTile, kSwizzleBytes), getTokenOffset());
+      Value byteOffset = arith::AddIOp::create(b, stage, b.toIndex(offset));
+      createLoad(b, ring, position, shared, tokenMap,
+                 {toCoordinate(b, row), b.toIndex(firstDepth)}, byteOffset);
+    };
+    if (firstRow + kWarpThreads <= extent)
+      load();
+    else
+      b.createIf(b.compare(arith::CmpIPredicate::ult, rowInTile, b.i32(extent)),
+                 load);
   }
 }

@@ -23,8 +23,8 @@ static constexpr int64_t kWaitTicks = 10000000;
 /// Views part of shared memory as a group of barriers.
 static Value createBarrierGroup(KernelBuilder &b, const KernelPlan &plan,
                                 Value shared, int64_t byteOffset) {
-  Value memory = b.sharedView(shared, b.index(byteOffset), {plan.stages},
-                              b.getI64Type());
+  Value memory =
+      b.sharedView(shared, b.index(byteOffset), {plan.stages}, b.getI64Type());
   auto type = nvgpu::MBarrierGroupType::get(
       b.getContext(), cast<MemRefType>(memory.getType()).getMemorySpace(),
       plan.stages);
@@ -32,14 +32,13 @@ static Value createBarrierGroup(KernelBuilder &b, const KernelPlan &plan,
 }
 
 Ring::Ring(KernelBuilder &b, const KernelPlan &plan, Value shared)
-    : plan(plan),
-      full(createBarrierGroup(b, plan, shared, plan.barrierOffset)),
+    : plan(plan), full(createBarrierGroup(b, plan, shared, plan.barrierOffset)),
       empty(createBarrierGroup(b, plan, shared,
                                plan.barrierOffset + 8 * plan.stages)) {}
 
 void Ring::initBarriers(KernelBuilder &b) const {
-  auto loop = scf::ForOp::create(b, b.index(0), b.index(plan.stages),
-                                 b.index(1));
+  auto loop =
+      scf::ForOp::create(b, b.index(0), b.index(plan.stages), b.index(1));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -69,9 +68,8 @@ RingPosition Ring::advance(KernelBuilder &b, RingPosition position) const {
 
 void Ring::wait(KernelBuilder &b, Value barriers, RingPosition position) const {
   Value parity = arith::TruncIOp::create(b, b.getI1Type(), position.phase);
-  nvgpu::MBarrierTryWaitParityOp::create(b, barriers, parity,
-                                         b.index(kWaitTicks),
-                                         b.toIndex(position.stage));
+  nvgpu::MBarrierTryWaitParityOp::create(
+      b, barriers, parity, b.index(kWaitTicks), b.toIndex(position.stage));
 }
 
 void Ring::waitEmpty(KernelBuilder &b, RingPosition position) const {
@@ -89,13 +87,12 @@ void Ring::expectBytes(KernelBuilder &b, RingPosition position) const {
 }
 
 void Ring::releasePrevious(KernelBuilder &b, RingPosition position) const {
-  Value isFirst =
-      b.compare(arith::CmpIPredicate::eq, position.stage, b.i32(0));
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, position.stage, b.i32(0));
   Value previous = b.select(isFirst, b.i32(plan.stages - 1),
                             b.sub(position.stage, b.i32(1)));
-  nvgpu::MBarrierArriveOp::create(
-      b, nvgpu::MBarrierTokenType::get(b.getContext()), empty,
-      b.toIndex(previous));
+  nvgpu::MBarrierArriveOp::create(b,
+                                  nvgpu::MBarrierTokenType::get(b.getContext()),
+                                  empty, b.toIndex(previous));
 }
 
 Value Ring::getStageOffset(KernelBuilder &b, RingPosition position) const {
