@@ -6,6 +6,13 @@
 // Where swapping always is the best rule, no branch is made.
 // RUN: moe-opt %s --moe-swap-ab=target=h100-sxm | FileCheck %s --check-prefix=ALWAYS
 
+// Nor where never swapping is.
+// RUN: moe-opt %s --moe-swap-ab='target={#moe.target<"h20", swapped_efficiency = 1>}' \
+// RUN:   --remarks-filter='moe.*' 2>&1 | FileCheck %s --check-prefix=NEVER
+
+// NEVER-NOT: moe.grouped_matmul_swapped
+// NEVER: [Missed] kept {{.*}}Reason="the number of tokens is unknown: never swapping is predicted to lose at most 0 percent"
+
 // ONE-NOT: moe.grouped_matmul_swapped
 // ALWAYS-NOT: scf.if
 // ALWAYS: moe.grouped_matmul_swapped

@@ -311,6 +311,12 @@ TEST(ChoiceTest, runTimeThresholdIsWhereSwappingDoesNotPay) {
   }
 }
 
+TEST(ChoiceTest, neverSwapsWhereItNeverPays) {
+  Machine hopeless = kH20;
+  hopeless.swappedRate /= 1000;
+  EXPECT_EQ(chooseAtRunTime(hopeless, kQwen3GateUp).threshold, 0);
+}
+
 TEST(ChoiceTest, runTimeThresholdIsNoWorseThanTheCrossover) {
   // The crossover as the threshold: its loss beyond it.
   for (const MatmulShape &shape : kShapes) {

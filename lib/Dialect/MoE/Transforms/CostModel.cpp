@@ -254,7 +254,7 @@ static int64_t getNextTokens(int64_t tokens) {
 }
 
 static bool swapPaysAt(const Machine &machine, const MatmulShape &shape,
-                       int64_t tokens) {
+                       double tokens) {
   return predict(machine, shape, TokenCounts::uniform(tokens, shape.experts))
       .swapPays();
 }
@@ -305,5 +305,8 @@ RunTimeChoice mlir::moe::chooseAtRunTime(const Machine &machine,
       best = {numbers[i], loss};
     swapBefore = std::max(swapBefore, swapLoss[i]);
   }
+  // Below one token an expert the two forms compare as they do at a half.
+  if (best.threshold == 1 && !swapPaysAt(machine, shape, 0.5))
+    best.threshold = 0;
   return best;
 }

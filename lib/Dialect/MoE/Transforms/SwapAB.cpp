@@ -170,6 +170,11 @@ static SwapDecision decideAtRunTime(const Machine &machine,
             llvm::formatv("the number of tokens is unknown: swapping always is "
                           "predicted to lose at most {0:f0} percent",
                           loss)};
+  if (*choice.threshold == 0)
+    return {SwapDecision::Choice::Keep,
+            llvm::formatv("the number of tokens is unknown: never swapping is "
+                          "predicted to lose at most {0:f0} percent",
+                          loss)};
   SwapDecision decision{
       SwapDecision::Choice::AtRunTime,
       llvm::formatv(

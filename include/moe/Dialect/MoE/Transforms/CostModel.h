@@ -179,7 +179,8 @@ constexpr int64_t kMaxTokens = 4096;
 
 /// How to choose at run time by one comparison.
 struct RunTimeChoice {
-  /// Swap below this number of tokens an expert; nothing means always.
+  /// Swap below this number of tokens an expert; 0 means never, nothing means
+  /// always.
   std::optional<int64_t> threshold;
   /// How much slower than the better form the chosen one is predicted to be at
   /// worst, as a factor of at least 1.
