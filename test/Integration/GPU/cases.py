@@ -78,6 +78,12 @@ def _is_auto_or_not(*levels):
     return len({level == "auto" for level in levels}) == 1
 
 
+def _has_aligned_gate(layout, gate, outputs):
+    """TMA starts to read a row at a multiple of 16 bytes, and the up half of
+    kn weights starts in the middle of the row."""
+    return layout == "nk" or gate != "concat" or outputs % 16 == 0
+
+
 def _has_gate_slabs(swapped, gate, slabs):
     if slabs == "auto" or not swapped or gate != "concat":
         return True
@@ -114,6 +120,7 @@ CONSTRAINTS = (
     (("experts", "depth", "outputs"), _fits_memory),
     # TMA wants rows of a multiple of 16 bytes.
     (("outputs", "layout"), lambda n, layout: layout == "nk" or n % 8 == 0),
+    (("layout", "gate", "outputs"), _has_aligned_gate),
     (("outputs", "gate"), lambda n, gate: gate == "none" or n % 2 == 0),
     (("tokens", "slack"), lambda tokens, slack: tokens != "none" or not slack),
     # A tensor op of no rows, known when compiling, folds: no kernel is left.
@@ -579,10 +586,10 @@ def sanitizer_cases():
         dict(swapped=False, n=24, warpgroups=2, slabs=1, stages=3),
         dict(swapped=False, layout="kn", n=64, warpgroups=1, slabs=1, stages=2),
         dict(swapped=False, layout="kn", n=128, warpgroups=2, slabs=1, stages=3,
-             gate="concat", activation="silu", outputs=200),
+             gate="concat", activation="silu", outputs=208),
         dict(gate="concat", activation="silu", n=16, warpgroups=1, slabs=2,
              stages=2),
-        dict(gate="concat", activation="gelu", layout="kn"),
+        dict(gate="concat", activation="gelu", layout="kn", outputs=80),
         dict(gate="interleaved", activation="gelu_tanh", n=16, warpgroups=1,
              slabs=1, stages=2, bias="f32"),
         dict(gate="interleaved", activation="relu", swapped=False, n=32,
