@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -54,31 +55,29 @@ static int64_t countElements(ArrayRef<int64_t> shape) {
 }
 
 llvm::Error Interpreter::evaluateConstant(arith::ConstantOp op) {
-  auto toDouble = [](Attribute attr) -> std::optional<double> {
-    if (auto number = dyn_cast<FloatAttr>(attr))
-      return number.getValueAsDouble();
-    if (auto number = dyn_cast<IntegerAttr>(attr))
-      return static_cast<double>(number.getValue().getSExtValue());
-    return std::nullopt;
-  };
-  std::vector<double> elements;
   SmallVector<int64_t> shape;
+  SmallVector<Attribute> elements = {op.getValue()};
   if (auto dense = dyn_cast<DenseElementsAttr>(op.getValue())) {
     shape = llvm::to_vector(dense.getType().getShape());
-    for (Attribute attr : dense.getValues<Attribute>()) {
-      std::optional<double> number = toDouble(attr);
-      if (!number)
-        return llvm::createStringError(
-            "--check cannot interpret the type of this arith.constant");
-      elements.push_back(*number);
-    }
-  } else if (std::optional<double> number = toDouble(op.getValue())) {
-    elements.push_back(*number);
-  } else {
-    return llvm::createStringError(
-        "--check cannot interpret the value of this arith.constant");
+    elements = llvm::to_vector(dense.getValues<Attribute>());
   }
-  values[op.getResult()] = Operand(shape, std::move(elements));
+  std::vector<double> floats;
+  std::vector<int64_t> integers;
+  for (Attribute attr : elements) {
+    if (auto number = dyn_cast<FloatAttr>(attr))
+      floats.push_back(number.getValueAsDouble());
+    else if (auto number = dyn_cast<IntegerAttr>(attr);
+             number && number.getValue().getSignificantBits() <= 64)
+      integers.push_back(number.getValue().getSExtValue());
+    else
+      return llvm::createStringError(
+          "--check cannot interpret the value of an arith.constant");
+  }
+  Value result = op.getResult();
+  if (isa<FloatType>(getElementTypeOrSelf(op.getType())))
+    values[result] = Operand(shape, std::move(floats));
+  else
+    values[result] = Operand(shape, std::move(integers));
   return llvm::Error::success();
 }
 
@@ -166,7 +165,7 @@ llvm::Error Interpreter::evaluate(Operation *op) {
           return llvm::createStringError(
               "--check cannot interpret a tensor.dim out of range");
         values[op.getResult()] =
-            Operand({}, {static_cast<double>(source.shape[dim])});
+            Operand({}, std::vector<int64_t>{source.shape[dim]});
         return llvm::Error::success();
       })
       .Case([&](affine::AffineApplyOp op) -> llvm::Error {
@@ -179,7 +178,7 @@ llvm::Error Interpreter::evaluate(Operation *op) {
           return llvm::createStringError(
               "--check cannot interpret an affine.apply that divides by zero");
         values[op.getResult()] = Operand(
-            {}, {static_cast<double>(cast<IntegerAttr>(results[0]).getInt())});
+            {}, std::vector<int64_t>{cast<IntegerAttr>(results[0]).getInt()});
         return llvm::Error::success();
       })
       .Default([](Operation *op) {

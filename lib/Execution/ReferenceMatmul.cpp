@@ -163,8 +163,10 @@ void GroupedMatmul::findOwners() {
     begin = std::clamp<int64_t>(groups.integerAt(0), 0, numRows);
   for (int64_t expert = 0; expert < numExperts; ++expert) {
     int64_t entry = groups.integerAt(offsets ? expert + 1 : expert);
-    int64_t count = offsets ? std::min(entry, numRows) - begin : entry;
-    for (int64_t i = 0; i < count && begin < numRows; ++i)
+    auto owns = [&](int64_t taken) {
+      return begin < numRows && (offsets ? begin < entry : taken < entry);
+    };
+    for (int64_t taken = 0; owns(taken); ++taken)
       rowsOf[expert].push_back(begin++);
   }
 }

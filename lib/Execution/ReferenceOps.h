@@ -18,8 +18,9 @@
 
 namespace mlir::moe {
 
-/// A value of the interpreted function: an input, which stays as it is, or
-/// computed doubles (integers are exact up to 2^53).
+/// A value of the interpreted function: an input, which stays as it is,
+/// computed doubles (integers among them are exact up to 2^53), or constant
+/// integers.
 class Operand {
 public:
   Operand() = default;
@@ -28,18 +29,26 @@ public:
   Operand(ArrayRef<int64_t> shape, std::vector<double> values)
       : shape(shape),
         values(std::make_shared<std::vector<double>>(std::move(values))) {}
+  Operand(ArrayRef<int64_t> shape, std::vector<int64_t> integers)
+      : shape(shape),
+        integers(std::make_shared<std::vector<int64_t>>(std::move(integers))) {}
 
   /// False for an optional operand that is absent.
-  explicit operator bool() const { return input || values; }
+  explicit operator bool() const { return input || values || integers; }
   double at(int64_t i) const {
-    return input ? input->getFloat(i) : (*values)[i];
+    if (input)
+      return input->getFloat(i);
+    return values ? (*values)[i] : static_cast<double>((*integers)[i]);
   }
   int64_t integerAt(int64_t i) const {
-    return input ? input->getInteger(i) : static_cast<int64_t>((*values)[i]);
+    if (input)
+      return input->getInteger(i);
+    return integers ? (*integers)[i] : static_cast<int64_t>((*values)[i]);
   }
   int64_t size() const {
-    return input ? input->getNumElements()
-                 : static_cast<int64_t>(values->size());
+    if (input)
+      return input->getNumElements();
+    return static_cast<int64_t>(values ? values->size() : integers->size());
   }
   std::vector<double> copy() const {
     std::vector<double> result(size());
@@ -53,6 +62,7 @@ public:
 private:
   const HostTensor *input = nullptr;
   std::shared_ptr<std::vector<double>> values;
+  std::shared_ptr<std::vector<int64_t>> integers;
 };
 
 /// Finds the operand of an op; a null value gives an absent operand.

@@ -29,6 +29,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
@@ -211,14 +212,18 @@ static llvm::Expected<Program> loadProgram(MLIRContext &context,
   return program;
 }
 
-/// Brings a frontend's IR to the moe dialect, in place, before anything looks
-/// at the ops of the entry function.
+/// Erases what the entry function does not call, and brings a frontend's IR to
+/// the moe dialect before anything looks at the ops of that function.
 static llvm::Error prepareModule(Program &program) {
+  for (auto func : program.module->getOps<func::FuncOp>())
+    if (func != program.entry)
+      func.setPrivate();
   PassManager pm(program.module->getContext());
+  pm.addPass(createSymbolDCEPass());
   buildFrontendPipeline(pm);
   std::string name = program.entry.getName().str();
   if (failed(pm.run(*program.module)))
-    return makeError("raising to the moe dialect failed");
+    return makeError("preparing the module failed");
   program.entry = program.module->lookupSymbol<func::FuncOp>(name);
   if (!program.entry)
     return makeError("raising to the moe dialect removed @" + name);
