@@ -65,20 +65,51 @@ show_remarks() {
 }
 
 compile_to_ptx() {
-  local ptx=$output/$name.ptx
+  local ptx=$output/$name.ptx log=$output/$name.log
   echo "1. Compile $example to PTX for sm_90a; which matmuls are swapped, and why:"
-  "$build/bin/moe-compile" "$example" --target=sm_90a --emit=ptx -o "$ptx" \
-    --remarks-filter='moe.*' 2>&1 | show_remarks
+  if ! "$build/bin/moe-compile" "$example" --target=sm_90a --emit=ptx \
+    -o "$ptx" --remarks-filter='moe.*' >"$log" 2>&1; then
+    cat "$log"
+    moe_die "moe-compile failed"
+  fi
+  show_remarks <"$log"
+  grep -q 'Category:moe-swap-ab' "$log" || moe_die "moe-compile reported no choice"
   echo "  Matrix instructions of the $(grep -c '^\.visible \.entry' "$ptx") kernels:"
   grep -o 'wgmma\.mma_async[a-z0-9_.]*' "$ptx" | sort | uniq -c |
     awk '{ print "    " $2 ", " $1 " times" }'
   echo "  Written: ${ptx#"$moe_root"/} and its launch file $name.json"
 }
 
-run_on_cpu() {
-  echo "2. Run the same choices on the CPU with random inputs, and compare with the layer as it was written, unswapped:"
-  "$build/bin/moe-run" "$example" --seed=1 --passes="$choices" --check 2>&1 |
-    sed 's/^/  /'
+# Chooses 8 different experts for each of the 8 tokens, from a fixed seed.
+choose_experts() {
+  /usr/bin/python3 - "$1" <<'END'
+import sys, numpy
+keys = numpy.random.default_rng(1).random((8, 128))
+numpy.save(sys.argv[1], keys.argsort(axis=1)[:, :8].astype("int32"))
+END
+}
+
+# Prints at which rate the weights of the chosen experts were read.
+report_rate() {
+  /usr/bin/python3 - "$1" "$2" <<'END'
+import json, sys, numpy
+experts = numpy.unique(numpy.load(sys.argv[1])).size
+with open(sys.argv[2]) as file:
+    milliseconds = json.load(file)["median_ms"]
+size = experts * (1536 * 2048 + 2048 * 768) * 2
+print(f"  weights of {experts} experts, {size / 1e6:.0f} MB: "
+      f"{size / milliseconds / 1e6:.1f} GB/s")
+END
+}
+
+# Runs the example, and compares with the layer as it was written.
+#   run_on DEVICE MOE_RUN_OPTION...
+run_on() {
+  local indices=$output/indices.npy report=$output/$1.json
+  choose_experts "$indices"
+  "$build/bin/moe-run" "$example" --device="$1" --input="indices=$indices" \
+    --seed=1 --check --json="$report" "${@:2}" 2>&1 | sed 's/^/  /'
+  report_rate "$indices" "$report"
 }
 
 has_hopper_gpu() {
@@ -90,16 +121,12 @@ import moe_lit
 sys.exit(not moe_lit.has_sm90_gpu())'
 }
 
-run_on_gpu() {
-  if ! has_hopper_gpu; then
-    echo "3. No Hopper GPU (compute capability 9.0) was found: not run on one."
-    return
-  fi
-  echo "3. Run it on the GPU, and compare likewise:"
-  "$build/bin/moe-run" "$example" --seed=1 --device=cuda --repeat=100 --check \
-    2>&1 | sed 's/^/  /'
-}
-
 compile_to_ptx
-run_on_cpu
-run_on_gpu
+echo "2. Run the same choices on the CPU with random weights, and compare with the layer as it was written, unswapped:"
+run_on cpu --passes="$choices" --repeat=3
+if has_hopper_gpu; then
+  echo "3. Run it on the GPU, and compare likewise:"
+  run_on cuda --repeat=100
+else
+  echo "3. No Hopper GPU (compute capability 9.0) was found: not run on one."
+fi

@@ -14,7 +14,7 @@ The fenced blocks of a page, in order, by their info strings:
 
 In an output block, `...` stands for any text within a line, and a line that is
 only `...` for any lines. --root is the project's folder: its `examples` is
-linked into --work. --update rewrites the output blocks that differ and hold no
+linked into --work. Commands do not see a CUDA toolkit. --update rewrites the output blocks that differ and hold no
 `...` in place of failing.
 """
 
@@ -53,6 +53,9 @@ class Page:
         self.path, self.work, self.update = path, work, update
         with open(path, encoding="utf-8") as file:
             self.text = file.read()
+        self.environment = {
+            name: value for name, value in os.environ.items()
+            if name not in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")}
         self.printed = None
         self.failures = 0
         self.commands = 0
@@ -91,7 +94,7 @@ class Page:
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", script], cwd=self.work,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL, text=True)
+            stdin=subprocess.DEVNULL, text=True, env=self.environment)
         self.printed = done.stdout
         if done.returncode:
             self.fail(line, f"exit status {done.returncode}:\n{done.stdout}")
