@@ -200,9 +200,10 @@ static LogicalResult compile(ModuleOp module) {
 static LogicalResult enableRemarks(MLIRContext &context) {
   if (remarksFilter.empty())
     return success();
+  // The engine looks at the filter of a remark's own kind only.
   std::string filter = remarksFilter;
-  remark::RemarkCategories categories{filter, std::nullopt, std::nullopt,
-                                      std::nullopt, std::nullopt};
+  remark::RemarkCategories categories{std::nullopt, filter, filter, filter,
+                                      filter};
   return remark::enableOptimizationRemarks(
       context, /*streamer=*/nullptr,
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories,
