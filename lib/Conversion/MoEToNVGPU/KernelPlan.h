@@ -86,6 +86,12 @@ struct KernelPlan {
   int64_t getTileRowStride() const {
     return gate == Gate::Concat ? tileOutputs : getWeightTile().extent;
   }
+  /// True if the kernel gathers its tokens fast enough. A row of a stage that
+  /// is loaded by itself took about 30 ns on an H200, as long as eight rows of
+  /// weights take at the bandwidth that one of its multiprocessors has.
+  bool canGather() const {
+    return getTokenTile().extent * 8 <= getWeightTile().extent;
+  }
   /// True if the last tile of an expert has fewer outputs than the others.
   bool hasPartialOutputs() const { return resultColumns % tileOutputs != 0; }
 

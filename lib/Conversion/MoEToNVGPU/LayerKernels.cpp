@@ -315,6 +315,39 @@ LLVM::LLVMFuncOp mlir::moe::createCombineKernel(KernelBuilder &b,
       });
 }
 
+LLVM::LLVMFuncOp mlir::moe::createGatherKernel(KernelBuilder &b, StringRef name,
+                                               FloatType element,
+                                               IntegerType index,
+                                               int64_t columns) {
+  return createPointwiseKernel(
+      b, name, /*numPointers=*/3, /*numReadOnly=*/2, /*numExtra=*/1,
+      [&](ValueRange args, Value position) {
+        GlobalArray tokens{args[0], element}, gather{args[1], index};
+        Value numColumns = createI64(b, columns);
+        Value row = arith::DivUIOp::create(b, position, numColumns);
+        Value column = arith::RemUIOp::create(b, position, numColumns);
+        Value token = gather.load(b, row);
+        if (token.getType().isInteger(32))
+          token = arith::ExtSIOp::create(b, b.getI64Type(), token);
+        // Negative indices are large unsigned ones.
+        Value isToken = b.compare(arith::CmpIPredicate::ult, token, args[3]);
+        auto ifOp = scf::IfOp::create(b, element, isToken,
+                                      /*withElseRegion=*/true);
+        {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(ifOp.elseBlock());
+          scf::YieldOp::create(
+              b, arith::ConstantOp::create(b, b.getFloatAttr(element, 0))
+                     .getResult());
+          b.setInsertionPointToStart(ifOp.thenBlock());
+          Value at = arith::AddIOp::create(
+              b, arith::MulIOp::create(b, token, numColumns), column);
+          scf::YieldOp::create(b, tokens.load(b, at));
+        }
+        GlobalArray{args[2], element}.store(b, ifOp.getResult(0), position);
+      });
+}
+
 LLVM::LLVMFuncOp mlir::moe::createFillKernel(KernelBuilder &b, StringRef name,
                                              TypedAttr value) {
   return createPointwiseKernel(

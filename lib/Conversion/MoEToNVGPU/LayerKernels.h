@@ -51,6 +51,13 @@ LLVM::LLVMFuncOp createCombineKernel(KernelBuilder &b, StringRef name,
 LLVM::LLVMFuncOp createFillKernel(KernelBuilder &b, StringRef name,
                                   TypedAttr value);
 
+/// Copies the rows that a gather names, zeros for those it names none for.
+/// Parameters: tokens (`element`, [any x columns]), gather (`index`), result,
+/// number of tokens (i64), number of result elements (i64).
+LLVM::LLVMFuncOp createGatherKernel(KernelBuilder &b, StringRef name,
+                                    FloatType element, IntegerType index,
+                                    int64_t columns);
+
 /// Copies elements of `type`. Parameters: source, result, number of elements
 /// (i64).
 LLVM::LLVMFuncOp createCopyKernel(KernelBuilder &b, StringRef name, Type type);

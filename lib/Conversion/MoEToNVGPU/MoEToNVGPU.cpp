@@ -52,6 +52,8 @@ private:
   /// Converts `op` if it is one that has a kernel.
   LogicalResult convert(Operation *op);
   LogicalResult convertGroupedMatmul(GroupedMatmulInterface op);
+  /// Gives `op` a copy of the rows that it gathers.
+  void copyGatheredRows(GroupedMatmulInterface op);
   LogicalResult convertDispatch(DispatchOp op);
   LogicalResult convertCombine(CombineOp op);
   LogicalResult convertFill(linalg::FillOp op);
@@ -153,27 +155,65 @@ static Value createGridSize(KernelBuilder &b, const KernelPlan &plan,
   return arith::MinUIOp::create(b, tiles, b.index(multiprocessors));
 }
 
+/// The least of the sizes of dimension 0 of `operands`.
+static Value createLeastSize(KernelBuilder &b, ValueRange operands) {
+  Value least;
+  for (Value operand : operands) {
+    Value size = memref::DimOp::create(b, operand, b.index(0));
+    least = least ? arith::MinUIOp::create(b, least, size).getResult() : size;
+  }
+  return least;
+}
+
 /// R; if operands that must agree on it do not, what the shortest of them has,
 /// so that a launch never leaves an operand.
 static Value createNumRows(KernelBuilder &b, GroupedMatmulInterface op) {
-  Value zero = b.index(0);
-  Value rowOperand = op.getGather() ? op.getGather() : op.getTokens();
-  Value rows = memref::DimOp::create(b, rowOperand, zero);
-  SmallVector<Value> others = {op.getScale(), op.getScatter()};
-  if (!op.getScatter())
-    others.push_back(op.getInit());
-  for (Value other : others) {
-    if (!other || !cast<MemRefType>(other.getType()).isDynamicDim(0))
-      continue;
-    rows =
-        arith::MinUIOp::create(b, rows, memref::DimOp::create(b, other, zero));
-  }
-  return rows;
+  SmallVector<Value> operands = {op.getGather() ? op.getGather()
+                                                : op.getTokens()};
+  for (Value optional : {Value(op.getScale()), Value(op.getScatter()),
+                         op.getScatter() ? Value() : Value(op.getInit())})
+    if (optional)
+      operands.push_back(optional);
+  return createLeastSize(b, operands);
+}
+
+void ConvertMoEToNVGPU::copyGatheredRows(GroupedMatmulInterface op) {
+  auto tokensType = cast<MemRefType>(op.getTokens().getType());
+  auto element = cast<FloatType>(tokensType.getElementType());
+  auto index = cast<IntegerType>(op.getGather().getType().getElementType());
+  int64_t columns = tokensType.getDimSize(1);
+  std::string key;
+  llvm::raw_string_ostream(key)
+      << "gather," << element << ',' << index << ',' << columns;
+  LLVM::LLVMFuncOp kernel = getKernel(
+      op, key, "gather", [&](KernelBuilder &kernelBuilder, StringRef name) {
+        return createGatherKernel(kernelBuilder, name, element, index, columns);
+      });
+  KernelBuilder b(op->getLoc(), OpBuilder(op));
+  auto copyType = MemRefType::get(
+      {op.getGather().getType().getDimSize(0), columns}, element);
+  Value numRows = createLeastSize(b, op.getGather());
+  Value copy = memref::AllocOp::create(
+      b, copyType,
+      copyType.isDynamicDim(0) ? ValueRange(numRows) : ValueRange());
+  Value numTokens = arith::IndexCastOp::create(
+      b, b.getI64Type(), createLeastSize(b, op.getTokens()));
+  launchPointwise(b, kernel, {op.getTokens(), op.getGather(), copy, numTokens},
+                  arith::MulIOp::create(b, numRows, b.index(columns)));
+  TypeSwitch<Operation *>(op).Case<GroupedMatmulOp, GroupedMatmulSwappedOp>(
+      [&](auto matmul) {
+        matmul.getTokensMutable().assign(copy);
+        matmul.getGatherMutable().clear();
+      });
 }
 
 LogicalResult
 ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
   FailureOr<KernelPlan> plan = KernelPlan::create(op);
+  if (succeeded(plan) && plan->gatherType && !plan->canGather()) {
+    copyGatheredRows(op);
+    plan = KernelPlan::create(op);
+  }
   if (failed(plan))
     return failure();
   KernelBuilder b(op->getLoc(), OpBuilder(op));
@@ -223,16 +263,6 @@ static LogicalResult verifyOperands(Operation *op, ValueRange matrices) {
              << matrix.getType()
              << "; the GPU kernel needs rows of a static size";
   return success();
-}
-
-/// The least of the sizes of dimension 0 of `operands`.
-static Value createLeastSize(KernelBuilder &b, ValueRange operands) {
-  Value least;
-  for (Value operand : operands) {
-    Value size = memref::DimOp::create(b, operand, b.index(0));
-    least = least ? arith::MinUIOp::create(b, least, size).getResult() : size;
-  }
-  return least;
 }
 
 LogicalResult ConvertMoEToNVGPU::convertDispatch(DispatchOp op) {
