@@ -6,6 +6,7 @@
 
 #include "KernelPlan.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -27,6 +28,12 @@ FailureOr<KernelPlan> KernelPlan::create(GroupedMatmulInterface op) {
   return plan;
 }
 
+static bool isGlobalMemory(Attribute space) {
+  auto gpuSpace = dyn_cast_or_null<gpu::AddressSpaceAttr>(space);
+  return !space ||
+         (gpuSpace && gpuSpace.getValue() == gpu::AddressSpace::Global);
+}
+
 static LogicalResult verifyOperandLayouts(GroupedMatmulInterface op) {
   for (Value operand : op->getOperands()) {
     auto type = dyn_cast<MemRefType>(operand.getType());
@@ -36,6 +43,9 @@ static LogicalResult verifyOperandLayouts(GroupedMatmulInterface op) {
     if (!type.getLayout().isIdentity())
       return op->emitOpError("has an operand of type ")
              << type << "; the GPU kernel needs contiguous memrefs";
+    if (!isGlobalMemory(type.getMemorySpace()))
+      return op->emitOpError("has an operand of type ")
+             << type << "; the GPU kernel needs memrefs in global memory";
   }
   if (op.hasTransposedTokens() || op.hasTransposedResult())
     return op->emitOpError("has transposed tokens or a transposed result; run "
@@ -90,6 +100,12 @@ LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
     if (ShapedType::isDynamic(size))
       return op->emitOpError("has a dynamic E, K or N; the GPU kernel needs "
                              "weights of a static shape");
+  // A kernel counts in 32 bits within an expert, and TMA's coordinates have no
+  // more.
+  for (int64_t size : {numExperts, depth, weightRows})
+    if (size > std::numeric_limits<int32_t>::max())
+      return op->emitOpError("has an E, K or N of ")
+             << size << "; the GPU kernel takes less than 2^31";
   for (Value operand : {Value(op.getGroups()), Value(op.getBias())})
     if (operand && !cast<MemRefType>(operand.getType()).hasStaticShape())
       return op->emitOpError("has groups or a bias of a dynamic shape; the GPU "

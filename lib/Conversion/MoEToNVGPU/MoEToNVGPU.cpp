@@ -402,6 +402,12 @@ LogicalResult ConvertMoEToNVGPU::convert(Operation *op) {
 void ConvertMoEToNVGPU::runOnOperation() {
   kernels.clear();
   kernelModule = nullptr;
+  if (multiprocessors < 1) {
+    getOperation()->emitError("convert-moe-to-nvgpu needs at least 1 "
+                              "multiprocessor, got ")
+        << multiprocessors.getValue();
+    return signalPassFailure();
+  }
   // Only functions that have grouped matmuls, or parts of a layer, are programs
   // for the GPU: fills and copies of others stay.
   SmallVector<Operation *> ops;

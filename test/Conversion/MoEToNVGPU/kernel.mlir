@@ -1,0 +1,91 @@
+// RUN: moe-opt %s --convert-moe-to-nvgpu --canonicalize --cse --split-input-file | FileCheck %s
+
+// The parts of a kernel in order: prologue, the producer warp and the
+// consumers, each in a loop over this block's tiles.
+// CHECK-LABEL: gpu.module @moe_kernels
+// The 128-byte swizzle repeats every 1024 bytes.
+// CHECK-NEXT: memref.global @moe_shared_memory : memref<0xi8, #gpu.address_space<workgroup>> {alignment = 1024 : i64}
+// Tensor maps by value, where TMA reads them; 2 consumer warpgroups and one
+// producer.
+// CHECK-NEXT: llvm.func @grouped_matmul_swapped_0(%[[WEIGHTS:[^:]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %[[TOKENS:[^:]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %[[GROUPS:[^:]+]]: !llvm.ptr<1> {llvm.readonly}, %[[RESULT:[^:]+]]: !llvm.ptr<1>, %[[ROWS:[^:]+]]: i32)
+// CHECK-SAME: gpu.kernel
+// CHECK-SAME: nvvm.kernel
+// CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+
+// Shared memory: 3 stages of (128 + 16) rows of 128 bytes, 3 full and 3 empty
+// barriers, first rows and first tiles of 4 experts and of the end.
+// CHECK: memref.view %{{.+}}[%c55296][] : {{.*}} to memref<3xi64,
+// CHECK: %[[FULL:.+]] = builtin.unrealized_conversion_cast {{.*}} to !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
+// CHECK: memref.view %{{.+}}[%c55320][] : {{.*}} to memref<3xi64,
+// CHECK: %[[EMPTY:.+]] = builtin.unrealized_conversion_cast {{.*}} to !nvgpu.mbarrier.group
+// CHECK: %[[ROW_STARTS:.+]] = memref.view %{{.+}}[%c55344][] : {{.*}} to memref<5xi32,
+// CHECK: %[[TILE_STARTS:.+]] = memref.view %{{.+}}[%c55364][] : {{.*}} to memref<5xi32,
+
+// A stage is full after the producer's arrival, empty after both consumers'.
+// CHECK: nvvm.elect.sync
+// CHECK: nvgpu.mbarrier.init %[[FULL]][%{{.+}}], %c1 :
+// CHECK: nvgpu.mbarrier.init %[[EMPTY]][%{{.+}}], %c2 :
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK: llvm.load %{{.+}} : !llvm.ptr<1> -> i32
+// CHECK: gpu.barrier
+
+// The producer: empty stage, bytes to come, loads. Its first wait passes.
+// CHECK: scf.if
+// CHECK-NEXT: nvvm.setmaxregister decrease 40
+// CHECK: nvvm.elect.sync
+// CHECK: %[[BLOCK:.+]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK: %[[FIRST:.+]] = arith.index_castui %[[BLOCK]]
+// CHECK: %[[BLOCKS:.+]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK: %[[STEP:.+]] = arith.index_castui %[[BLOCKS]]
+// CHECK: scf.for %{{.+}} = %[[FIRST]] to %{{.+}} step %[[STEP]] iter_args(%{{.+}} = %c0_i32, %{{.+}} = %c1_i32)
+// CHECK: scf.for %{{.+}} = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%[[STAGE:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
+// CHECK: %[[PARITY:.+]] = arith.trunci %[[PHASE]] : i32 to i1
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[EMPTY]][%{{.+}}], %[[PARITY]],
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %[[FULL]][%{{.+}}], %c18432
+// CHECK: nvgpu.tma.async.load {{.*}}, %[[FULL]][
+// CHECK: nvgpu.tma.async.load {{.*}}, %[[FULL]][
+// The ring: after the last stage comes the first, in the other phase.
+// CHECK: %[[NEXT:.+]] = arith.addi %[[STAGE]], %c1_i32
+// CHECK: %[[WRAPS:.+]] = arith.cmpi eq, %[[NEXT]], %c3_i32
+// CHECK: %[[FLIPPED:.+]] = arith.xori %[[PHASE]], %c1_i32
+// CHECK: arith.select %[[WRAPS]], %c0_i32, %[[NEXT]]
+// CHECK: arith.select %[[WRAPS]], %[[FLIPPED]], %[[PHASE]]
+
+// The consumers: full stage, matrix instructions, the stage before given back;
+// the tile is stored while the producer runs ahead.
+// CHECK: } else {
+// CHECK-NEXT: nvvm.setmaxregister increase 224
+// CHECK: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} iter_args(%{{.+}} = %c0_i32, %{{.+}} = %c0_i32)
+// CHECK: %[[ZERO:.+]] = nvgpu.warpgroup.mma.init.accumulator
+// CHECK: scf.for %[[K:.+]] = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%{{.+}} = %[[ZERO]],
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[FULL]]
+// CHECK: nvgpu.warpgroup.mma
+// CHECK: arith.cmpi ne, %[[K]], %c0_i32
+// CHECK: nvgpu.mbarrier.arrive %[[EMPTY]]
+// CHECK: nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK: nvgpu.mbarrier.arrive %[[EMPTY]]
+// CHECK-COUNT-8: llvm.store %{{.+}} : bf16, !llvm.ptr<1>
+// CHECK-NOT: llvm.store
+// CHECK: llvm.return
+func.func @swapped(%x: memref<?x200xbf16>, %w: memref<4x200x200xbf16>, %off: memref<5xi32>, %y: memref<?x200xbf16>) {
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 128, n = 16, k = 64, stages = 3, warpgroups = 2>}
+      ins(%w, %x, %off : memref<4x200x200xbf16>, memref<?x200xbf16>, memref<5xi32>)
+      outs(%y : memref<?x200xbf16>)
+  return
+}
+
+// -----
+
+// Three consumer warpgroups share the registers that two would have.
+// CHECK-LABEL: llvm.func @grouped_matmul_0
+// CHECK-SAME: nvvm.reqntid = array<i32: 512, 1, 1>
+// CHECK: nvgpu.mbarrier.init %{{.+}}, %c3 :
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK: nvvm.setmaxregister increase 152
+func.func @three_warpgroups(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %y: memref<?x64xbf16>) {
+  moe.grouped_matmul {schedule = #moe.schedule<m = 192, n = 8, k = 64, stages = 2, warpgroups = 3>}
+      ins(%x, %w, %off : memref<?x64xbf16>, memref<4x64x64xbf16>, memref<5xi32>)
+      outs(%y : memref<?x64xbf16>)
+  return
+}
