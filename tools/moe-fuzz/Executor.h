@@ -1,0 +1,60 @@
+//===- Executor.h - run one input as moe-opt would --------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MOE_TOOLS_MOEFUZZ_EXECUTOR_H
+#define MOE_TOOLS_MOEFUZZ_EXECUTOR_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Support/LLVM.h"
+
+#include <functional>
+#include <string>
+
+namespace mlir::moe::fuzz {
+
+/// How far an input got.
+enum class Outcome {
+  /// The parser or a verifier refused it.
+  Refused,
+  /// It is valid, and a pass refused it.
+  Failed,
+  /// It is valid and went through all passes.
+  Passed,
+  /// What happened is a bug; see Result::bug.
+  Bug
+};
+
+struct Result {
+  Outcome outcome;
+  /// What went wrong, in one line: a failure without a diagnostic, a pass of
+  /// this project that made invalid IR, or IR that does not survive a round
+  /// trip.
+  std::string bug;
+};
+
+/// Parses, verifies, prints and transforms inputs.
+class Executor {
+public:
+  /// `stage` is called with the name of each stage before it starts: `parse`,
+  /// or a pass.
+  explicit Executor(std::function<void(StringRef)> stage);
+
+  /// Runs `pipeline`, a textual pass pipeline without `builtin.module`, on
+  /// `input`, which is text or bytecode. With `roundTrip`, checks that the
+  /// parsed module is the same after printing and parsing, as text and as
+  /// bytecode.
+  Result run(StringRef input, StringRef pipeline, bool roundTrip);
+
+  const DialectRegistry &getRegistry() const { return registry; }
+
+private:
+  DialectRegistry registry;
+  std::function<void(StringRef)> stage;
+};
+
+} // namespace mlir::moe::fuzz
+
+#endif // MOE_TOOLS_MOEFUZZ_EXECUTOR_H

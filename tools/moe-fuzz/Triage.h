@@ -1,0 +1,73 @@
+//===- Triage.h - whose crash it is -----------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MOE_TOOLS_MOEFUZZ_TRIAGE_H
+#define MOE_TOOLS_MOEFUZZ_TRIAGE_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/DebugInfo/Symbolize/Symbolize.h"
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mlir::moe::fuzz {
+
+/// One function of a stack.
+struct Frame {
+  /// Its demangled name, or the library that it is in.
+  std::string name;
+  /// Whether its code belongs to this project. Templates of upstream that this
+  /// project instantiates do.
+  bool isOurs;
+};
+
+/// Names the functions of stacks.
+class Symbolizer {
+public:
+  Symbolizer();
+
+  /// The functions of the return addresses `stack`, the innermost first,
+  /// without the signal handler's and those that call the passes.
+  std::vector<Frame> symbolize(ArrayRef<void *> stack);
+
+private:
+  /// The functions at an address: several where the compiler inlined calls.
+  ArrayRef<Frame> lookUp(void *address);
+
+  llvm::symbolize::LLVMSymbolizer symbolizer;
+  std::map<void *, std::vector<Frame>> cache;
+  std::string executable;
+};
+
+/// The innermost functions of `frames` that have a name, in one line. Stacks
+/// with the same signature are taken for the same crash.
+std::string getSignature(ArrayRef<Frame> frames);
+
+/// The crashes of upstream that are known; see upstream-crashes.txt.
+class KnownCrashes {
+public:
+  static llvm::Expected<KnownCrashes> load(StringRef path);
+
+  /// The name of the entry that a crash in `stage` belongs to, or an empty
+  /// string.
+  StringRef find(StringRef stage, ArrayRef<Frame> frames, bool isTimeout) const;
+
+private:
+  struct Entry {
+    std::string name;
+    bool isTimeout;
+    /// The stage that it happens in; empty means any.
+    std::string stage;
+    std::vector<std::string> functions;
+  };
+  std::vector<Entry> entries;
+};
+
+} // namespace mlir::moe::fuzz
+
+#endif // MOE_TOOLS_MOEFUZZ_TRIAGE_H
