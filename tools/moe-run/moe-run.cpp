@@ -513,8 +513,9 @@ static bool reportCheck(ArrayRef<HostTensor> results,
   return passed;
 }
 
+/// `weightBytes` is 0 if unknown.
 static void reportTimes(const Executor &executor, ArrayRef<double> times,
-                        llvm::json::Object &report) {
+                        int64_t weightBytes, llvm::json::Object &report) {
   SmallVector<double> sorted(times);
   llvm::sort(sorted);
   double median = sorted[sorted.size() / 2];
@@ -523,6 +524,13 @@ static void reportTimes(const Executor &executor, ArrayRef<double> times,
   if (sorted.size() > 1)
     llvm::outs() << " (median of " << sorted.size() << ", least "
                  << llvm::format("%.3f", sorted.front()) << ")";
+  if (weightBytes > 0 && median > 0.0) {
+    double rate = weightBytes / median / 1e6;
+    llvm::outs() << llvm::format(", %.1f MB of weights at %.1f GB/s",
+                                 weightBytes / 1e6, rate);
+    report["weight_bytes"] = weightBytes;
+    report["weight_gb_per_s"] = rate;
+  }
   llvm::outs() << "\n";
   report["device"] = executor.getDeviceName();
   report["median_ms"] = median;
@@ -567,12 +575,12 @@ static llvm::Expected<bool> runProgram(Program &program) {
 
   // First, so that a program that the reference cannot do fails early, and
   // while the module is as the user wrote it.
-  std::vector<ReferenceTensor> references;
+  Reference reference;
   if (checkOption) {
     auto evaluated = evaluateReference(program.entry, inputs->getPointers());
     if (!evaluated)
       return evaluated.takeError();
-    references = std::move(*evaluated);
+    reference = std::move(*evaluated);
   }
   SmallVector<ResultSpec> results;
   if (StringRef(deviceName).starts_with("cuda")) {
@@ -591,12 +599,12 @@ static llvm::Expected<bool> runProgram(Program &program) {
   if (!run)
     return run.takeError();
 
-  reportTimes(**executor, run->milliseconds, report);
+  reportTimes(**executor, run->milliseconds, reference.weightBytes, report);
   for (auto [path, result] : llvm::zip(outputOptions, run->results))
     if (llvm::Error error = writeNpy(path, result, bits->has_value()))
       return error;
-  bool passed =
-      !checkOption || reportCheck(run->results, references, tolerance, report);
+  bool passed = !checkOption ||
+                reportCheck(run->results, reference.results, tolerance, report);
   if (llvm::Error error = writeReport(std::move(report)))
     return error;
   return passed;
