@@ -9,7 +9,9 @@
 #include "moe/Runtime/MoERuntime.h"
 #include "moe/Target/Compile.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -81,22 +83,53 @@ private:
 class CudaExecutor : public Executor {
 public:
   CudaExecutor(MoEProgram *program, int device, std::string name,
-               ArrayRef<TensorSpec> resultTypes)
+               ArrayRef<ResultSpec> resultSpecs)
       : program(program), device(device), name(std::move(name)),
-        resultTypes(resultTypes) {}
+        resultSpecs(resultSpecs) {}
   ~CudaExecutor() override { moeProgramDestroy(program); }
 
   std::string getDeviceName() const override { return name; }
   llvm::Expected<RunResult> run(ArrayRef<const HostTensor *> inputs,
                                 int64_t repeat) override;
+  llvm::Error placeResults(size_t numInputs);
 
 private:
   MoEProgram *program;
   int device;
   std::string name;
-  SmallVector<TensorSpec> resultTypes;
+  SmallVector<ResultSpec> resultSpecs;
+  /// The program's argument that holds each result.
+  SmallVector<size_t> placeOfResult;
 };
 } // namespace
+
+/// Finds where the program leaves each result. It has an argument of its own
+/// for a result, unless bufferization chose to write it in place, over the
+/// argument that is its destination.
+llvm::Error CudaExecutor::placeResults(size_t numInputs) {
+  int numArguments = 0;
+  if (llvm::Error error =
+          toError(moeProgramNumArguments(program, &numArguments)))
+    return error;
+  size_t next = numInputs, added = numArguments - numInputs;
+  for (const ResultSpec &spec : resultSpecs) {
+    bool inPlace = false;
+    if (added < resultSpecs.size() && spec.destination) {
+      MoEArgumentInfo info;
+      if (llvm::Error error = toError(moeProgramArgument(
+              program, static_cast<int>(*spec.destination), &info)))
+        return error;
+      inPlace = info.access == MOE_ACCESS_READWRITE;
+    }
+    placeOfResult.push_back(inPlace ? *spec.destination : next++);
+  }
+  if (next != static_cast<size_t>(numArguments))
+    return llvm::createStringError(
+        "cannot tell which arguments of the compiled program hold the results "
+        "of the function; return each result once, computed into a "
+        "tensor.empty of its own");
+  return llvm::Error::success();
+}
 
 llvm::Expected<RunResult> CudaExecutor::run(ArrayRef<const HostTensor *> inputs,
                                             int64_t repeat) {
@@ -106,16 +139,17 @@ llvm::Expected<RunResult> CudaExecutor::run(ArrayRef<const HostTensor *> inputs,
       return error;
   RunResult result;
   // All at once: the buffers keep pointers to the shapes.
-  for (const TensorSpec &type : resultTypes) {
+  for (const ResultSpec &spec : resultSpecs) {
     llvm::Expected<HostTensor> tensor =
-        HostTensor::create(type.kind, type.shape);
+        HostTensor::create(spec.kind, spec.shape);
     if (!tensor)
       return tensor.takeError();
     result.results.push_back(std::move(*tensor));
   }
-  for (const HostTensor &tensor : result.results)
-    if (llvm::Error error = buffers.add(tensor))
-      return error;
+  for (auto [place, tensor] : llvm::zip_equal(placeOfResult, result.results))
+    if (place >= inputs.size())
+      if (llvm::Error error = buffers.add(tensor))
+        return error;
 
   std::vector<float> microseconds(repeat);
   ArrayRef<MoEBuffer> arguments = buffers.get();
@@ -126,8 +160,8 @@ llvm::Expected<RunResult> CudaExecutor::run(ArrayRef<const HostTensor *> inputs,
     return error;
   for (float time : microseconds)
     result.milliseconds.push_back(time / 1e3);
-  for (auto [i, tensor] : llvm::enumerate(result.results))
-    if (llvm::Error error = buffers.download(inputs.size() + i, tensor))
+  for (auto [place, tensor] : llvm::zip_equal(placeOfResult, result.results))
+    if (llvm::Error error = buffers.download(place, tensor))
       return error;
   return result;
 }
@@ -135,11 +169,15 @@ llvm::Expected<RunResult> CudaExecutor::run(ArrayRef<const HostTensor *> inputs,
 llvm::Expected<std::unique_ptr<Executor>>
 mlir::moe::createCudaExecutor(ModuleOp module, StringRef entry,
                               const CudaOptions &options,
-                              ArrayRef<TensorSpec> resultTypes) {
+                              ArrayRef<ResultSpec> results) {
   // Before compiling: without a device there is no use in it.
   MoEDeviceInfo info;
   if (llvm::Error error = toError(moeRuntimeDeviceInfo(options.device, &info)))
     return error;
+  auto function = module.lookupSymbol<func::FuncOp>(entry);
+  if (!function)
+    return llvm::createStringError("there is no function @" + entry);
+  size_t numInputs = function.getNumArguments();
   GPUPipelineOptions pipeline;
   if (!options.target.empty())
     pipeline.target = options.target;
@@ -153,7 +191,10 @@ mlir::moe::createCudaExecutor(ModuleOp module, StringRef entry,
           launchFile.data(), launchFile.size(), compiled->image.data(),
           compiled->image.size(), options.device, &program)))
     return error;
-  return std::make_unique<CudaExecutor>(
+  auto executor = std::make_unique<CudaExecutor>(
       program, options.device,
-      "cuda:" + std::to_string(options.device) + ", " + info.name, resultTypes);
+      "cuda:" + std::to_string(options.device) + ", " + info.name, results);
+  if (llvm::Error error = executor->placeResults(numInputs))
+    return error;
+  return executor;
 }

@@ -27,8 +27,8 @@ using namespace mlir::moe;
 namespace {
 class Interpreter {
 public:
-  llvm::Expected<std::vector<ReferenceTensor>>
-  run(func::FuncOp func, ArrayRef<const HostTensor *> inputs);
+  llvm::Expected<Reference> run(func::FuncOp func,
+                                ArrayRef<const HostTensor *> inputs);
 
 private:
   llvm::Error evaluate(Operation *op);
@@ -40,6 +40,7 @@ private:
   llvm::Error evaluateFill(linalg::FillOp op);
 
   DenseMap<Value, Operand> values;
+  int64_t weightBytes = 0;
 };
 } // namespace
 
@@ -141,7 +142,7 @@ llvm::Error Interpreter::evaluate(Operation *op) {
   auto lookup = [&](Value value) { return value ? values[value] : Operand(); };
   return llvm::TypeSwitch<Operation *, llvm::Error>(op)
       .Case([&](GroupedMatmulInterface op) {
-        return setResults(op, evaluateGroupedMatmul(op, lookup));
+        return setResults(op, evaluateGroupedMatmul(op, lookup, weightBytes));
       })
       .Case(
           [&](RouteOp op) { return setResults(op, evaluateRoute(op, lookup)); })
@@ -152,7 +153,7 @@ llvm::Error Interpreter::evaluate(Operation *op) {
         return setResults(op, evaluateCombine(op, lookup));
       })
       .Case([&](ExpertsOp op) {
-        return setResults(op, evaluateExperts(op, lookup));
+        return setResults(op, evaluateExperts(op, lookup, weightBytes));
       })
       .Case([&](arith::ConstantOp op) { return evaluateConstant(op); })
       .Case([&](tensor::EmptyOp op) { return evaluateEmpty(op); })
@@ -187,7 +188,7 @@ llvm::Error Interpreter::evaluate(Operation *op) {
       });
 }
 
-llvm::Expected<std::vector<ReferenceTensor>>
+llvm::Expected<Reference>
 Interpreter::run(func::FuncOp func, ArrayRef<const HostTensor *> inputs) {
   for (auto [argument, input] : llvm::zip_equal(func.getArguments(), inputs))
     values[argument] = Operand(input);
@@ -197,13 +198,14 @@ Interpreter::run(func::FuncOp func, ArrayRef<const HostTensor *> inputs) {
   for (Operation &op : func.getBody().front().without_terminator())
     if (llvm::Error error = evaluate(&op))
       return error;
-  std::vector<ReferenceTensor> results;
+  Reference reference;
+  reference.weightBytes = weightBytes;
   for (Value value : func.getBody().front().getTerminator()->getOperands())
-    results.push_back({values[value].shape, values[value].copy()});
-  return results;
+    reference.results.push_back({values[value].shape, values[value].copy()});
+  return reference;
 }
 
-llvm::Expected<std::vector<ReferenceTensor>>
+llvm::Expected<Reference>
 mlir::moe::evaluateReference(func::FuncOp func,
                              ArrayRef<const HostTensor *> inputs) {
   return Interpreter().run(func, inputs);

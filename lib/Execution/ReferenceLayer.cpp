@@ -201,6 +201,10 @@ public:
         hidden(tokens.shape[1]) {}
   llvm::Error checkSizes();
   Operand evaluate();
+  int64_t countBusyExperts() const {
+    return llvm::count_if(pairsOf,
+                          [](const auto &pairs) { return !pairs.empty(); });
+  }
 
 private:
   void evaluateExpert(int64_t expert, ArrayRef<int64_t> pairs);
@@ -209,6 +213,8 @@ private:
   Operand tokens, indices, weights, gateUp, down, gateUpBias, downBias, init;
   bool nk;
   int64_t topK, hidden;
+  /// Pairs of each expert.
+  std::vector<SmallVector<int64_t>> pairsOf;
   /// The weighted result of every pair, [T * k x H].
   std::vector<double> resultOfPair;
 };
@@ -243,7 +249,7 @@ llvm::Error ExpertsLayer::checkSizes() {
 
 Operand ExpertsLayer::evaluate() {
   int64_t experts = gateUp.shape[0];
-  std::vector<SmallVector<int64_t>> pairsOf(experts);
+  pairsOf.resize(experts);
   for (int64_t pair = 0; pair < indices.size(); ++pair) {
     int64_t expert = indices.integerAt(pair);
     if (expert >= 0 && expert < experts)
@@ -292,9 +298,14 @@ void ExpertsLayer::evaluateExpert(int64_t expert, ArrayRef<int64_t> pairs) {
 }
 
 llvm::Expected<SmallVector<Operand>>
-mlir::moe::evaluateExperts(ExpertsOp op, OperandLookup lookup) {
+mlir::moe::evaluateExperts(ExpertsOp op, OperandLookup lookup,
+                           int64_t &weightBytes) {
   ExpertsLayer layer(op, lookup);
   if (llvm::Error error = layer.checkSizes())
     return error;
-  return SmallVector<Operand>{layer.evaluate()};
+  SmallVector<Operand> results = {layer.evaluate()};
+  weightBytes += layer.countBusyExperts() *
+                 (getExpertBytes(op.getGateUp(), lookup(op.getGateUp())) +
+                  getExpertBytes(op.getDown(), lookup(op.getDown())));
+  return results;
 }

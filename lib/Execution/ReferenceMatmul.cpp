@@ -26,6 +26,12 @@ llvm::Error mlir::moe::checkEqual(Operation *op, StringRef what,
   return llvm::createStringError(text);
 }
 
+int64_t mlir::moe::getExpertBytes(Value weights, const Operand &operand) {
+  Type element = cast<ShapedType>(weights.getType()).getElementType();
+  return operand.shape[1] * operand.shape[2] *
+         getByteSize(*getElementKind(element));
+}
+
 std::vector<double> mlir::moe::multiplyExpert(const Operand &weights, bool nk,
                                               int64_t expert,
                                               ArrayRef<double> rows,
@@ -96,6 +102,10 @@ public:
   GroupedMatmul(GroupedMatmulInterface op, OperandLookup lookup);
   llvm::Error checkSizes();
   Operand evaluate();
+  int64_t countBusyExperts() const {
+    return llvm::count_if(rowsOf,
+                          [](const auto &rows) { return !rows.empty(); });
+  }
 
 private:
   void findOwners();
@@ -221,9 +231,12 @@ void GroupedMatmul::storeRow(int64_t row, ArrayRef<double> values) {
 
 llvm::Expected<SmallVector<Operand>>
 mlir::moe::evaluateGroupedMatmul(GroupedMatmulInterface op,
-                                 OperandLookup lookup) {
+                                 OperandLookup lookup, int64_t &weightBytes) {
   GroupedMatmul matmul(op, lookup);
   if (llvm::Error error = matmul.checkSizes())
     return error;
-  return SmallVector<Operand>{matmul.evaluate()};
+  SmallVector<Operand> results = {matmul.evaluate()};
+  weightBytes += matmul.countBusyExperts() *
+                 getExpertBytes(op.getWeights(), lookup(op.getWeights()));
+  return results;
 }

@@ -79,17 +79,23 @@ std::vector<double> multiplyExpert(const Operand &weights, bool nk,
 std::vector<double> applyEpilogue(EpilogueAttr epilogue,
                                   ArrayRef<double> products);
 
-/// Each evaluates one op; the results are in the order of the op's.
+/// Each evaluates one op; the results are in the order of the op's. Those that
+/// read weights add the size of the weights of every expert with rows to
+/// `weightBytes`.
 llvm::Expected<SmallVector<Operand>>
-evaluateGroupedMatmul(GroupedMatmulInterface op, OperandLookup lookup);
+evaluateGroupedMatmul(GroupedMatmulInterface op, OperandLookup lookup,
+                      int64_t &weightBytes);
 llvm::Expected<SmallVector<Operand>> evaluateRoute(RouteOp op,
                                                    OperandLookup lookup);
 llvm::Expected<SmallVector<Operand>> evaluateDispatch(DispatchOp op,
                                                       OperandLookup lookup);
 llvm::Expected<SmallVector<Operand>> evaluateCombine(CombineOp op,
                                                      OperandLookup lookup);
-llvm::Expected<SmallVector<Operand>> evaluateExperts(ExpertsOp op,
-                                                     OperandLookup lookup);
+llvm::Expected<SmallVector<Operand>>
+evaluateExperts(ExpertsOp op, OperandLookup lookup, int64_t &weightBytes);
+
+/// Size of one expert's matrix of `weights`, a value of type [E x _ x _].
+int64_t getExpertBytes(Value weights, const Operand &operand);
 
 /// An error if `sizes`, which the op needs to be equal, are not.
 llvm::Error checkEqual(Operation *op, StringRef what, ArrayRef<int64_t> sizes);

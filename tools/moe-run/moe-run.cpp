@@ -383,13 +383,13 @@ static llvm::Expected<Inputs> makeAllInputs(Program &program,
 // Execution
 //===----------------------------------------------------------------------===//
 
-/// The types of the results of `entry` on `inputs`.
-static llvm::Expected<SmallVector<TensorSpec>>
-getResultTypes(func::FuncOp entry, const Inputs &inputs) {
+/// What --device=cuda has to know of the results of `entry` on `inputs`.
+static llvm::Expected<SmallVector<ResultSpec>>
+getResultSpecs(func::FuncOp entry, const Inputs &inputs) {
   std::vector<SmallVector<int64_t>> shapes;
   for (const HostTensor *input : inputs.getPointers())
     shapes.emplace_back(input->getShape());
-  SmallVector<TensorSpec> types;
+  SmallVector<ResultSpec> specs;
   if (!entry.getBody().hasOneBlock())
     return makeError("@" + entry.getName() +
                      " has several blocks, which --device=cuda cannot run");
@@ -401,14 +401,15 @@ getResultTypes(func::FuncOp entry, const Inputs &inputs) {
                        " of @" + entry.getName() +
                        " from its arguments, as --device=cuda needs");
     Type type = cast<RankedTensorType>(value.getType()).getElementType();
-    types.push_back({*getElementKind(type), *shape});
+    specs.push_back(
+        {*getElementKind(type), *shape, findDestinationArgument(value)});
   }
-  return types;
+  return specs;
 }
 
 /// Compiles the program, which it changes, for --device.
 static llvm::Expected<std::unique_ptr<Executor>>
-createExecutor(Program &program, ArrayRef<TensorSpec> resultTypes) {
+createExecutor(Program &program, ArrayRef<ResultSpec> results) {
   StringRef device = deviceName;
   if (device == "cpu") {
     CpuOptions options;
@@ -423,7 +424,7 @@ createExecutor(Program &program, ArrayRef<TensorSpec> resultTypes) {
        (device.consume_front(":") && !device.getAsInteger(10, options.device) &&
         options.device >= 0)))
     return createCudaExecutor(*program.module, program.entry.getName(), options,
-                              resultTypes);
+                              results);
   return makeError("unknown device '" + deviceName +
                    "'; use cpu, cuda or cuda:N");
 }
@@ -512,8 +513,9 @@ static bool reportCheck(ArrayRef<HostTensor> results,
   return passed;
 }
 
+/// `weightBytes` is 0 if unknown.
 static void reportTimes(const Executor &executor, ArrayRef<double> times,
-                        llvm::json::Object &report) {
+                        int64_t weightBytes, llvm::json::Object &report) {
   SmallVector<double> sorted(times);
   llvm::sort(sorted);
   double median = sorted[sorted.size() / 2];
@@ -522,6 +524,13 @@ static void reportTimes(const Executor &executor, ArrayRef<double> times,
   if (sorted.size() > 1)
     llvm::outs() << " (median of " << sorted.size() << ", least "
                  << llvm::format("%.3f", sorted.front()) << ")";
+  if (weightBytes > 0 && median > 0.0) {
+    double rate = weightBytes / median / 1e6;
+    llvm::outs() << llvm::format(", %.1f MB of weights at %.1f GB/s",
+                                 weightBytes / 1e6, rate);
+    report["weight_bytes"] = weightBytes;
+    report["weight_gb_per_s"] = rate;
+  }
   llvm::outs() << "\n";
   report["device"] = executor.getDeviceName();
   report["median_ms"] = median;
@@ -566,36 +575,36 @@ static llvm::Expected<bool> runProgram(Program &program) {
 
   // First, so that a program that the reference cannot do fails early, and
   // while the module is as the user wrote it.
-  std::vector<ReferenceTensor> references;
+  Reference reference;
   if (checkOption) {
     auto evaluated = evaluateReference(program.entry, inputs->getPointers());
     if (!evaluated)
       return evaluated.takeError();
-    references = std::move(*evaluated);
+    reference = std::move(*evaluated);
   }
-  SmallVector<TensorSpec> resultTypes;
+  SmallVector<ResultSpec> results;
   if (StringRef(deviceName).starts_with("cuda")) {
-    auto types = getResultTypes(program.entry, *inputs);
-    if (!types)
-      return types.takeError();
-    resultTypes = std::move(*types);
+    auto specs = getResultSpecs(program.entry, *inputs);
+    if (!specs)
+      return specs.takeError();
+    results = std::move(*specs);
   }
   llvm::json::Object report{{"entry", program.entry.getName()}};
   if (llvm::Error error = runPasses(*program.module))
     return error;
-  auto executor = createExecutor(program, resultTypes);
+  auto executor = createExecutor(program, results);
   if (!executor)
     return executor.takeError();
   auto run = (*executor)->run(inputs->getPointers(), repeatOption);
   if (!run)
     return run.takeError();
 
-  reportTimes(**executor, run->milliseconds, report);
+  reportTimes(**executor, run->milliseconds, reference.weightBytes, report);
   for (auto [path, result] : llvm::zip(outputOptions, run->results))
     if (llvm::Error error = writeNpy(path, result, bits->has_value()))
       return error;
-  bool passed =
-      !checkOption || reportCheck(run->results, references, tolerance, report);
+  bool passed = !checkOption ||
+                reportCheck(run->results, reference.results, tolerance, report);
   if (llvm::Error error = writeReport(std::move(report)))
     return error;
   return passed;

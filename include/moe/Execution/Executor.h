@@ -57,10 +57,13 @@ struct CpuOptions {
 llvm::Expected<std::unique_ptr<Executor>>
 createCpuExecutor(ModuleOp module, StringRef entry, const CpuOptions &options);
 
-/// Type of a tensor whose sizes are all known.
-struct TensorSpec {
+/// A result whose sizes are all known.
+struct ResultSpec {
   ElementKind kind;
   SmallVector<int64_t> shape;
+  /// The argument that holds the destination of the op that computes it, if
+  /// there is one: such a result may be written in place.
+  std::optional<unsigned> destination;
 };
 
 /// The GPU for which createCudaExecutor compiles.
@@ -72,11 +75,11 @@ struct CudaOptions {
 };
 
 /// Compiles `module`, which is lowered in place, to PTX and loads it on a
-/// device through libMoERuntime. `resultTypes` are those of the results of
-/// `entry` for the inputs of later runs. Times are those of a CUDA graph.
+/// device through libMoERuntime. `results` describes the results of `entry` for
+/// the inputs of later runs. Times are those of a CUDA graph.
 llvm::Expected<std::unique_ptr<Executor>>
 createCudaExecutor(ModuleOp module, StringRef entry, const CudaOptions &options,
-                   ArrayRef<TensorSpec> resultTypes);
+                   ArrayRef<ResultSpec> results);
 
 } // namespace moe
 } // namespace mlir

@@ -26,7 +26,7 @@
 // What --passes makes is compared with the program as it is written.
 // RUN: moe-run %s --rows=40 --passes=canonicalize,cse --check | FileCheck %s --check-prefix=PASSED
 
-// CHECK: cpu, {{[0-9]+}} thread{{s?}}: {{[0-9.]+}} ms (median of 3, least {{[0-9.]+}})
+// CHECK: cpu, {{[0-9]+}} thread{{s?}}: {{[0-9.]+}} ms (median of 3, least {{[0-9.]+}}), 0.0 MB of weights at {{[0-9.]+}} GB/s
 // CHECK: result 0: relative error {{.*}}e-03 <= 5.0e-03, worst element [{{[0-9]+}}, {{[0-9]+}}]: {{.*}}, expected
 // CHECK: check passed
 
@@ -36,6 +36,8 @@
 // JSON: "device": "cpu,
 // JSON: "entry": "main"
 // JSON: "times_ms": [
+// All eight experts have rows: 8 * 32 * 64 * 2 bytes.
+// JSON: "weight_bytes": 32768
 
 // ONE: cpu, 1 thread:
 // THREE: cpu, 3 threads:
