@@ -113,6 +113,9 @@ static constexpr int64_t kMaxAccumulators = 160;
 static constexpr int64_t kThreadsOfWarpgroup = 128;
 /// From this token tile on, two warpgroups were measured to beat one.
 static constexpr int64_t kTokensOfTwoWarpgroups = 64;
+/// Weight rows that must come with each gathered row of a tile for the kernel to
+/// gather it itself (KernelPlan::canGather).
+static constexpr int64_t kGatherRatio = 8;
 /// Weight rows of the tile of an unswapped kernel: the least, and the step,
 /// half a row of the swizzle, or a panel of `kn` weights.
 static constexpr int64_t kMinWeightRows = 64;
@@ -226,6 +229,9 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
   result.seconds = machine.launchOverhead +
                    std::max({result.memory, result.l2, result.arithmetic}) +
                    tileSeconds * (1 - 1.0 / machine.multiprocessors);
+  if (shape.gathers && tile.tokenRows * kGatherRatio > tile.weightRows)
+    result.seconds += machine.launchOverhead +
+                      2 * tokens * rowBytes / machine.memoryBandwidth;
   return result;
 }
 

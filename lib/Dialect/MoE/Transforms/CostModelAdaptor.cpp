@@ -66,6 +66,7 @@ MatmulShape mlir::moe::getMatmulLayout(GroupedMatmulInterface op) {
       getElementBytes(op.getTokens().getType().getElementType());
   shape.resultBytes = getElementBytes(op.getInit().getType().getElementType());
   EpilogueAttr epilogue = op.getEpilogueAttr();
+  shape.gathers = op.getGather() != nullptr;
   shape.gateConcat = epilogue && epilogue.getGate() == Gate::Concat;
   shape.knWeights = op.getWeightLayout() == WeightLayout::KN;
   return shape;

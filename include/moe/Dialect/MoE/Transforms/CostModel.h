@@ -79,6 +79,9 @@ struct MatmulShape {
   bool gateConcat = false;
   /// Weights are stored [K x N], fetched in panels of 64 rows of N.
   bool knWeights = false;
+  /// Rows of the tokens are gathered: by the kernel itself where its token tile
+  /// is small beside its weight tile, else by a copy in a launch before it.
+  bool gathers = false;
 };
 
 /// How many tokens the experts get. Only means are known beforehand; counts are
