@@ -10,10 +10,13 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertMoEToNVGPU : Pass<"convert-moe-to-nvgpu", "::mlir::ModuleOp"> {
-  let summary = "lower grouped matmuls to Hopper kernels";
+  let summary = "lower grouped matmuls and what is around them to Hopper kernels";
   let description = [{
     Lowers `moe.grouped_matmul` and `moe.grouped_matmul_swapped` on contiguous
-    memrefs, with a schedule, to one GPU kernel launch each. The host side
+    memrefs, with a schedule, to one GPU kernel launch each, and in functions
+    that hold moe ops also `moe.dispatch`, `moe.combine`, `linalg.fill` and
+    `memref.copy`. Gathered token rows are loaded by the matmul's kernel, or
+    where its tile has many of them copied by a launch before. The host side
     becomes tensor maps (`nvgpu.tma.create.descriptor`) and `gpu.launch_func`;
     the kernels, in `gpu.module @moe_kernels`, hold `nvgpu` ops wherever those
     can say the thing, and `nvvm` ops elsewhere. A kernel reads the groups on

@@ -146,7 +146,7 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK-LABEL: func @gather
 // CHECK: memref.dim %arg3, %c0
 // CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c64] {{.*}} -> <tensor = memref<1x64xbf16,
-// CHECK: gpu.launch_func {{.*}}, %arg2 : memref<5xi32>, %arg3 : memref<?xi64>, %arg4 : memref<?x64xbf16>, %{{.+}} : i32)
+// CHECK: gpu.launch_func {{.*}}, %arg2 : memref<5xi32>, %arg3 : memref<?xi64>, %arg4 : memref<?x320xbf16>, %{{.+}} : i32)
 // CHECK: llvm.func @grouped_matmul_swapped_0({{.*}}, %arg2: !llvm.ptr<1> {llvm.readonly}, %arg3: !llvm.ptr<1> {llvm.readonly}, %arg4: !llvm.ptr<1>, %[[R:.+]]: i32)
 // CHECK: nvvm.setmaxregister decrease
 // CHECK-NOT: nvvm.elect.sync
@@ -158,9 +158,9 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK: %[[SIGNED:.+]] = arith.extsi %[[LOW]] : i32 to i64
 // CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[INDEX]], %[[SIGNED]]
 // CHECK: arith.select %[[FITS]], %[[LOW]], %c-1_i32
-// One lane announces the bytes of the stage, (64 + 40) rows, and the weights.
+// One lane announces the bytes of the stage, (320 + 40) rows, and the weights.
 // CHECK: arith.cmpi eq, %{{.+}}, %c0_i32
-// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c13312
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c46080
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64x64xbf16,
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64xbf16,
 // 40 rows: 8 lanes have a second one.
@@ -168,7 +168,27 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK-NEXT: scf.if
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64xbf16,
 // CHECK-NOT: nvgpu.tma.async.load
-func.func @gather(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %g: memref<?xi64>, %y: memref<?x64xbf16>) {
+func.func @gather(%x: memref<?x64xbf16>, %w: memref<4x320x64xbf16>, %off: memref<5xi32>, %g: memref<?xi64>, %y: memref<?x320xbf16>) {
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 320, n = 40, k = 64, stages = 2, warpgroups = 1>}
+      ins(%w, %x, %off : memref<4x320x64xbf16>, memref<?x64xbf16>, memref<5xi32>) gather(%g : memref<?xi64>)
+      outs(%y : memref<?x320xbf16>)
+  return
+}
+
+// -----
+
+// A tile of many token rows beside few weight rows would wait for its gathered
+// rows: a launch before copies them.
+// CHECK-LABEL: func @gather_copy
+// CHECK: %[[ROWS:.+]] = memref.dim %arg3, %c0
+// CHECK: %[[COPY:.+]] = memref.alloc(%[[ROWS]]) : memref<?x64xbf16>
+// CHECK: gpu.launch_func @moe_kernels::@gather_0 {{.*}} args(%arg0 : memref<?x64xbf16>, %arg3 : memref<?xi64>, %[[COPY]] : memref<?x64xbf16>, %{{.+}} : i64, %{{.+}} : i64)
+// CHECK: gpu.launch_func @moe_kernels::@grouped_matmul_swapped_1 {{.*}}, %arg2 : memref<5xi32>, %arg4 : memref<?x64xbf16>, %{{.+}} : i32)
+// CHECK: llvm.func @gather_0(%arg0: !llvm.ptr<1> {llvm.readonly}, %arg1: !llvm.ptr<1> {llvm.readonly}, %arg2: !llvm.ptr<1>, %[[TOKENS:.+]]: i64, %{{.+}}: i64)
+// CHECK: %[[TOKEN:.+]] = llvm.load %{{.+}} : !llvm.ptr<1> -> i64
+// CHECK: arith.cmpi ult, %[[TOKEN]], %[[TOKENS]]
+func.func @gather_copy(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %g: memref<?xi64>, %y: memref<?x64xbf16>) {
   moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
                               schedule = #moe.schedule<m = 64, n = 40, k = 64, stages = 2, warpgroups = 1>}
       ins(%w, %x, %off : memref<4x64x64xbf16>, memref<?x64xbf16>, memref<5xi32>) gather(%g : memref<?xi64>)
