@@ -136,6 +136,8 @@ struct alignas(128) TensorMap {
     (DevicePtr, const void *, size_t, StreamHandle))                           \
   F(memcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                     \
     (void *, DevicePtr, size_t, StreamHandle))                                 \
+  F(memcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                     \
+    (DevicePtr, DevicePtr, size_t, StreamHandle))                              \
   F(memsetD8Async, cuMemsetD8Async,                                            \
     (DevicePtr, unsigned char, size_t, StreamHandle))                          \
   F(pointerGetAttributes, cuPointerGetAttributes,                              \

@@ -263,6 +263,7 @@ private:
   Target readTarget(const Node &node);
   const ElementType *readElementType(const Node &node);
   Argument readArgument(const Node &node);
+  std::vector<int> readResults(const Node &root);
   Temporary readTemporary(const Node &node);
   Launch readLaunch(const Node &node);
   Condition readCondition(const Node &node);
@@ -365,6 +366,32 @@ Argument LaunchFileReader::readArgument(const Node &node) {
                                               : kDynamic);
   }
   return argument;
+}
+
+/// Reads which arguments hold the results; by default those that are written
+/// only.
+std::vector<int> LaunchFileReader::readResults(const Node &root) {
+  std::vector<int> results;
+  int64_t count = int64_t(file.arguments.size());
+  std::optional<Node> node = root.find("results");
+  if (!node) {
+    for (int64_t i = 0; i < count; ++i)
+      if (file.arguments[i].access == MOE_ACCESS_WRITE)
+        results.push_back(int(i));
+    return results;
+  }
+  for (const Node &entry : node->elements()) {
+    if (count == 0)
+      entry.error("the program has no argument that could hold a result");
+    int64_t index = entry.integer(0, count - 1);
+    const Argument &argument = file.arguments[index];
+    if (argument.access == MOE_ACCESS_READ)
+      entry.error("argument ", index, " '", argument.name,
+                  "' has access \"read\"; a result needs one with \"write\" or "
+                  "\"readwrite\"");
+    results.push_back(int(index));
+  }
+  return results;
 }
 
 Temporary LaunchFileReader::readTemporary(const Node &node) {
@@ -521,8 +548,8 @@ LaunchFile LaunchFileReader::read(const Node &root) {
     root["abi"].error("version ", abi, ", but this runtime reads version ",
                       MOE_LAUNCH_ABI_VERSION,
                       "; use moe-compile and libMoERuntime of one release");
-  root.object({"abi", "target", "image", "entry", "arguments", "temporaries",
-               "workspace", "launches"});
+  root.object({"abi", "target", "image", "entry", "arguments", "results",
+               "temporaries", "workspace", "launches"});
   file.target = readTarget(root["target"]);
   file.image = root["image"].string();
   if (file.image.find('/') != std::string::npos)
@@ -540,6 +567,7 @@ LaunchFile LaunchFileReader::read(const Node &root) {
                 .size()));
   for (const Node &node : arguments)
     file.arguments.push_back(readArgument(node));
+  file.results = readResults(root);
   if (std::optional<Node> temporaries = root.find("temporaries"))
     for (const Node &node : temporaries->elements()) {
       file.temporaries.push_back(readTemporary(node));

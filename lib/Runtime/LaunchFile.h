@@ -146,6 +146,8 @@ struct LaunchFile {
   std::string image;
   std::string entry;
   std::vector<Argument> arguments;
+  /// By result of the function: the argument that holds it after a launch.
+  std::vector<int> results;
   std::vector<Temporary> temporaries;
   std::optional<Value> workspaceBytes;
   std::vector<Launch> launches;

@@ -212,6 +212,27 @@ int moeProgramArgument(const MoEProgram *program, int index,
   });
 }
 
+int moeProgramNumResults(const MoEProgram *program, int *count) {
+  return guarded([&] {
+    requireNonNull(program, "program");
+    requireNonNull(count, "count");
+    *count = int(program->launchFile().results.size());
+  });
+}
+
+int moeProgramResultArgument(const MoEProgram *program, int index,
+                             int *argument) {
+  return guarded([&] {
+    requireNonNull(program, "program");
+    requireNonNull(argument, "argument");
+    const std::vector<int> &results = program->launchFile().results;
+    if (index < 0 || size_t(index) >= results.size())
+      fail(MOE_ERROR_INVALID_ARGUMENT, "there is no result ", index,
+           ": the program has ", results.size());
+    *argument = results[index];
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Launching
 //===----------------------------------------------------------------------===//
@@ -237,7 +258,7 @@ int moeProgramTime(MoEProgram *program, const MoEBuffer *args, int numArgs,
   return guarded([&] {
     requireNonNull(program, "program");
     requireNonNull(microseconds, "microseconds");
-    if (mode != MOE_TIME_STREAM && mode != MOE_TIME_GRAPH)
+    if (mode & ~(MOE_TIME_GRAPH | MOE_TIME_RESTORE))
       fail(MOE_ERROR_INVALID_ARGUMENT, "mode ", mode, " is no MoETimeMode");
     for (int count : {numSamples, launchesPerSample})
       if (count < 1 || count > 100000)
@@ -245,9 +266,8 @@ int moeProgramTime(MoEProgram *program, const MoEBuffer *args, int numArgs,
              "numSamples and launchesPerSample "
              "must be from 1 to 100000, found ",
              count);
-    program->time(args, numArgs, static_cast<StreamHandle>(stream),
-                  MoETimeMode(mode), numSamples, launchesPerSample,
-                  microseconds);
+    program->time(args, numArgs, static_cast<StreamHandle>(stream), mode,
+                  numSamples, launchesPerSample, microseconds);
   });
 }
 

@@ -624,33 +624,47 @@ void Program::launch(const MoEBuffer *args, int numArgs, StreamHandle stream) {
 // Timing
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Events, a graph and a stream that go with the scope.
-class Timer {
+/// Events, a graph, a stream and copies that go with the scope.
+class Program::Timer {
 public:
   explicit Timer(const Driver &driver) : driver(driver) {}
   ~Timer();
   Timer(const Timer &) = delete;
   Timer &operator=(const Timer &) = delete;
 
+  /// What a buffer held, in `copy`.
+  struct Saved {
+    DevicePtr address, copy;
+    int64_t bytes;
+  };
+
   const Driver &driver;
+  /// The stream that is timed.
+  StreamHandle stream = nullptr;
   std::vector<EventHandle> events;
+  std::vector<Saved> saved;
   GraphHandle graph = nullptr;
   GraphExecHandle exec = nullptr;
   StreamHandle ownStream = nullptr;
 
-  void record(StreamHandle stream) {
-    EventHandle event;
-    driver.check(driver.eventCreate(&event, 0), "cuEventCreate");
-    events.push_back(event);
-    driver.check(driver.eventRecord(event, stream), "cuEventRecord");
+  void useOwnStream();
+  void record();
+  template <typename Fn> void capture(Fn launch);
+  void replay() {
+    driver.check(driver.graphLaunch(exec, stream), "cuGraphLaunch");
   }
+  void copy(DevicePtr target, DevicePtr source, int64_t bytes) {
+    driver.check(driver.memcpyDtoDAsync(target, source, size_t(bytes), stream),
+                 "cuMemcpyDtoDAsync");
+  }
+  float getMicroseconds(size_t from, size_t to) const;
 };
-} // namespace
 
-Timer::~Timer() {
+Program::Timer::~Timer() {
   for (EventHandle event : events)
     driver.eventDestroy(event);
+  for (const Saved &buffer : saved)
+    driver.memFree(buffer.copy);
   if (exec)
     driver.graphExecDestroy(exec);
   if (graph)
@@ -659,26 +673,60 @@ Timer::~Timer() {
     driver.streamDestroy(ownStream);
 }
 
+/// Times on a new stream, which starts when all earlier work is done.
+void Program::Timer::useOwnStream() {
+  driver.check(driver.ctxSynchronize(), "cuCtxSynchronize");
+  driver.check(driver.streamCreate(&ownStream, kStreamNonBlocking),
+               "cuStreamCreate");
+  stream = ownStream;
+}
+
+/// Marks a point of the stream's time, the next of `events`.
+void Program::Timer::record() {
+  EventHandle event;
+  driver.check(driver.eventCreate(&event, 0), "cuEventCreate");
+  events.push_back(event);
+  driver.check(driver.eventRecord(event, stream), "cuEventRecord");
+}
+
 /// Captures what `launch` enqueues on the stream; ends the capture in any case.
-template <typename Fn>
-static void capture(Timer &timer, StreamHandle stream, Fn launch) {
-  const Driver &driver = timer.driver;
+template <typename Fn> void Program::Timer::capture(Fn launch) {
   driver.check(driver.streamBeginCapture(stream, kCaptureModeThreadLocal),
                "cuStreamBeginCapture");
   try {
     launch();
   } catch (...) {
-    driver.streamEndCapture(stream, &timer.graph);
+    driver.streamEndCapture(stream, &graph);
     throw;
   }
-  driver.check(driver.streamEndCapture(stream, &timer.graph),
-               "cuStreamEndCapture");
-  driver.check(driver.graphInstantiate(&timer.exec, timer.graph, 0),
-               "cuGraphInstantiate");
+  driver.check(driver.streamEndCapture(stream, &graph), "cuStreamEndCapture");
+  driver.check(driver.graphInstantiate(&exec, graph, 0), "cuGraphInstantiate");
+}
+
+/// The time between two of `events`, once the stream has passed both.
+float Program::Timer::getMicroseconds(size_t from, size_t to) const {
+  float milliseconds = 0;
+  driver.check(driver.eventElapsedTime(&milliseconds, events[from], events[to]),
+               "cuEventElapsedTime");
+  return milliseconds * 1000;
+}
+
+/// Copies every argument that a launch reads and writes.
+void Program::saveArguments(Timer &timer, const MoEBuffer *args, int numArgs) {
+  bindShapes(args, numArgs);
+  bindPointers(args);
+  for (size_t i = 0; i < file.arguments.size(); ++i) {
+    const Buffer &buffer = buffers[i];
+    if (file.arguments[i].access != MOE_ACCESS_READWRITE || buffer.bytes == 0)
+      continue;
+    DevicePtr copy = allocate(buffer.bytes, "a copy of " + bufferName(i));
+    timer.saved.push_back({buffer.address, copy, buffer.bytes});
+    timer.copy(copy, buffer.address, buffer.bytes);
+  }
 }
 
 void Program::time(const MoEBuffer *args, int numArgs, StreamHandle stream,
-                   MoETimeMode mode, int numSamples, int launchesPerSample,
+                   int mode, int numSamples, int launchesPerSample,
                    float *microseconds) {
   std::lock_guard<std::mutex> lock(mutex);
   if (!driver)
@@ -688,39 +736,40 @@ void Program::time(const MoEBuffer *args, int numArgs, StreamHandle stream,
     fail(MOE_ERROR_CAPTURE, "launches cannot be timed on a stream that is "
                             "being captured");
   Timer timer(*driver);
-  if (mode == MOE_TIME_GRAPH && !stream) {
-    driver->check(driver->ctxSynchronize(), "cuCtxSynchronize");
-    driver->check(driver->streamCreate(&timer.ownStream, kStreamNonBlocking),
-                  "cuStreamCreate");
-    stream = timer.ownStream;
-  }
-  auto launchOnce = [&] { launchLocked(args, numArgs, stream); };
+  timer.stream = stream;
+  if ((mode & MOE_TIME_GRAPH) && !stream)
+    timer.useOwnStream();
+  bool restore = mode & MOE_TIME_RESTORE;
+  if (restore)
+    saveArguments(timer, args, numArgs);
   auto launchSample = [&] {
     for (int i = 0; i < launchesPerSample; ++i)
-      launchOnce();
+      launchLocked(args, numArgs, timer.stream);
   };
-  launchOnce();
-  if (mode == MOE_TIME_GRAPH) {
+  launchLocked(args, numArgs, timer.stream);
+  if (mode & MOE_TIME_GRAPH) {
     // This graph does not outlive the call, so it pins no allocation.
     bool before = wasCaptured;
-    capture(timer, stream, launchSample);
+    timer.capture(launchSample);
     wasCaptured = before;
-    driver->check(driver->graphLaunch(timer.exec, stream), "cuGraphLaunch");
+    timer.replay();
   }
-  timer.record(stream);
   for (int i = 0; i < numSamples; ++i) {
+    for (const Timer::Saved &buffer : timer.saved)
+      timer.copy(buffer.address, buffer.copy, buffer.bytes);
+    // Without copies between them, one sample ends where the next begins.
+    if (restore || i == 0)
+      timer.record();
     if (timer.exec)
-      driver->check(driver->graphLaunch(timer.exec, stream), "cuGraphLaunch");
+      timer.replay();
     else
       launchSample();
-    timer.record(stream);
+    timer.record();
   }
-  driver->check(driver->streamSynchronize(stream), "a launch failed");
+  driver->check(driver->streamSynchronize(timer.stream), "a launch failed");
   for (int i = 0; i < numSamples; ++i) {
-    float milliseconds = 0;
-    driver->check(driver->eventElapsedTime(&milliseconds, timer.events[i],
-                                           timer.events[i + 1]),
-                  "cuEventElapsedTime");
-    microseconds[i] = milliseconds * 1000 / float(launchesPerSample);
+    size_t start = restore ? 2 * i : i;
+    microseconds[i] =
+        timer.getMicroseconds(start, start + 1) / float(launchesPerSample);
   }
 }

@@ -29,9 +29,8 @@ public:
   // The C functions of the same names.
   void reserve(const MoEBuffer *args, int numArgs);
   void launch(const MoEBuffer *args, int numArgs, StreamHandle stream);
-  void time(const MoEBuffer *args, int numArgs, StreamHandle stream,
-            MoETimeMode mode, int numSamples, int launchesPerSample,
-            float *microseconds);
+  void time(const MoEBuffer *args, int numArgs, StreamHandle stream, int mode,
+            int numSamples, int launchesPerSample, float *microseconds);
 
 private:
   /// An argument or a temporary as the current call sees it.
@@ -110,6 +109,10 @@ private:
   void *encodeMap(const Parameter &parameter, MapCache &cache);
   void enqueue(const Kernel &kernel, StreamHandle stream) const;
   void launchLocked(const MoEBuffer *args, int numArgs, StreamHandle stream);
+
+  // Timing.
+  class Timer;
+  void saveArguments(Timer &timer, const MoEBuffer *args, int numArgs);
 
   std::string bufferName(size_t index) const;
   std::string signature() const;

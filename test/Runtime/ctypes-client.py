@@ -8,7 +8,7 @@
 
 import os
 import sys
-from ctypes import byref, c_size_t, c_void_p
+from ctypes import byref, c_int, c_size_t, c_void_p
 
 inputs, build = sys.argv[1:]
 sys.path.insert(0, inputs)
@@ -32,6 +32,7 @@ assert device.total_memory == 1 << 37
 json = b"""{"abi": 1, "target": "sm_90a", "image": "a.ptx", "entry": "f",
   "arguments": [{"name": "x", "element_type": "bf16", "shape": [-1, 8],
                  "access": "readwrite"}],
+  "results": [0],
   "launches": [{"kernel": "k", "grid": [["dim", 0, 0], 1, 1],
     "block": [32, 1, 1], "shared_memory": 0,
     "parameters": [{"kind": "buffer", "buffer": 0}]}]}"""
@@ -53,6 +54,13 @@ check(runtime.moeProgramArgument(program, 0, byref(info)))
 assert (info.name, info.element_type, info.access) == (b"x", moe_runtime.BF16, 3)
 assert info.dims[: info.rank] == [-1, 8]
 assert runtime.moeElementTypeName(info.element_type) == b"bf16"
+
+# The result is the operand, written in place.
+count, argument = c_int(), c_int()
+check(runtime.moeProgramNumResults(program, byref(count)))
+assert count.value == 1
+check(runtime.moeProgramResultArgument(program, 0, byref(argument)))
+assert argument.value == 0
 
 data = c_void_p()
 check(runtime.moeDeviceMalloc(0, c_size_t(64), byref(data)))

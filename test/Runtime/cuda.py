@@ -17,7 +17,7 @@ sys.path.insert(0, inputs)
 import moe_runtime
 
 runtime = moe_runtime.open_library(build)
-STREAM, GRAPH = 0, 1
+STREAM, GRAPH, RESTORE = 0, 1, 2
 
 
 def check(status):
@@ -105,6 +105,18 @@ for mode, launches in ((STREAM, 1 + 3 * 10), (GRAPH, 1 + 10 + 3 * 10)):
         assert to_host(out, 128) == expected(values, 8)
         assert to_host(counter, 1) == [launches], (mode, on)
         print("mode", mode, "us per launch", list(times))
+
+# The counter is read and written: each sample starts from the same count, and
+# what remains is that of one sample.
+for mode in (STREAM, GRAPH):
+    to_device(counter, [100])
+    check(
+        runtime.moeProgramTime(
+            program, arguments(8), 3, stream, mode | RESTORE, 3, 10, times
+        )
+    )
+    assert all(0 < time < 1000 for time in times), list(times)
+    assert to_host(counter, 1) == [110], mode
 
 # What the driver refuses comes with its reasons.
 host = (c_int32 * 256)()

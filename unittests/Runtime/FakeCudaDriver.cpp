@@ -390,6 +390,15 @@ FAKE int cuMemcpyDtoHAsync_v2(void *target, DevicePtr source, size_t bytes,
   return 0;
 }
 
+FAKE int cuMemcpyDtoDAsync_v2(DevicePtr target, DevicePtr source, size_t bytes,
+                              FakeStream *stream) {
+  FAIL_IF_ASKED;
+  log("copy ", bytes);
+  std::memcpy(reinterpret_cast<void *>(uintptr_t(target)),
+              reinterpret_cast<const void *>(uintptr_t(source)), bytes);
+  return 0;
+}
+
 FAKE int cuMemsetD8Async(DevicePtr target, unsigned char value, size_t bytes,
                          FakeStream *stream) {
   FAIL_IF_ASKED;

@@ -39,6 +39,41 @@ TEST_F(RuntimeTest, DocumentedExampleIsReadAsDocumented) {
                "there is no argument 4: the program takes 4");
 }
 
+TEST_F(RuntimeTest, ResultsAreInTheArgumentsThatTheFileNames) {
+  auto results = [](const std::string &json) {
+    ProgramPtr program = load(json, "", MOE_NO_DEVICE);
+    EXPECT_TRUE(program) << moeRuntimeLastError();
+    int count = -1;
+    EXPECT_EQ(moeProgramNumResults(program.get(), &count), MOE_OK);
+    std::vector<int> arguments(size_t(std::max(count, 0)), -1);
+    for (int i = 0; i < count; ++i)
+      EXPECT_EQ(moeProgramResultArgument(program.get(), i, &arguments[i]),
+                MOE_OK);
+    int argument = -7;
+    EXPECT_EQ(moeProgramResultArgument(program.get(), count, &argument),
+              MOE_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(moeRuntimeLastError(),
+              "there is no result " + std::to_string(count) +
+                  ": the program has " + std::to_string(count));
+    EXPECT_EQ(argument, -7);
+    return arguments;
+  };
+  const std::string example = documentedExample();
+  EXPECT_EQ(results(example), std::vector<int>{3});
+  // By default, what is written only.
+  EXPECT_EQ(results(replace(example, "\"results\": [3],", "")),
+            std::vector<int>{3});
+  EXPECT_EQ(results(replace(example, "\"results\": [3],", "\"results\": [],")),
+            std::vector<int>{});
+  // In place, and two results in one argument.
+  std::string inPlace = replace(replace(example, "[129], \"access\": \"read\"",
+                                        "[129], \"access\": \"readwrite\""),
+                                "\"results\": [3],", "\"results\": [2, 3, 2],");
+  EXPECT_EQ(results(inPlace), (std::vector<int>{2, 3, 2}));
+  EXPECT_EQ(results(replace(inPlace, "\"results\": [2, 3, 2],", "")),
+            std::vector<int>{3});
+}
+
 TEST_F(RuntimeTest, NotesAreSkipped) {
   std::string json = replace(documentedExample(), "\"abi\": 1,",
                              "\"abi\": 1, \"x-schedule\": {\"n\": [16]},");

@@ -14,6 +14,7 @@ const char *const kFile = R"({"abi": 1, "target": "sm_90a", "image": "a.ptx",
   "arguments": [
     {"name": "x", "element_type": "bf16", "shape": [-1, 72], "access": "read"},
     {"name": "s", "element_type": "f32", "shape": [], "access": "readwrite"}],
+  "results": [1],
   "temporaries": [{"element_type": "f16", "shape": [["dim", 0, 0], 9]}],
   "workspace": {"bytes": 512},
   "launches": [{"kernel": "k", "grid": [["dim", 0, 1], 2, 5],
@@ -55,7 +56,7 @@ TEST_F(MalformedFileTest, UnchangedFileLoads) {
 TEST_F(MalformedFileTest, NotJson) {
   expectMessage("", "parse error at line 1, column 1");
   expectMessage("{\"abi\": 1,}", "parse error at line 1, column 11");
-  expectMessage(std::string(kFile) + "x", "parse error at line 16");
+  expectMessage(std::string(kFile) + "x", "parse error at line 17");
   expectMessage("{\"abi\": \"\xff\"}", "parse error");
   expectMessage("[1]", "top level: expected an object, found an array of 1");
   expectMessage("null", "top level: expected an object, found null");
@@ -118,6 +119,27 @@ TEST_F(MalformedFileTest, Buffers) {
       {"\"f16\", ", "\"f16\", \"name\": \"t\", ",
        "temporaries[0]: unknown key \"name\""},
   });
+}
+
+TEST_F(MalformedFileTest, Results) {
+  expectAll({
+      {"\"results\": [1]", "\"results\": 1",
+       "results: expected an array, found 1"},
+      {"\"results\": [1]", "\"results\": [1, 2]",
+       "results[1]: expected an integer from 0 to 1, found 2"},
+      {"\"results\": [1]", "\"results\": [-1]",
+       "results[0]: expected an integer from 0 to 1, found -1"},
+      {"\"results\": [1]", "\"results\": [\"s\"]",
+       "results[0]: expected an integer, found \"s\""},
+      {"\"results\": [1]", "\"results\": [0]",
+       "results[0]: argument 0 'x' has access \"read\"; a result needs one "
+       "with "
+       "\"write\" or \"readwrite\""},
+  });
+  expectMessage(R"({"abi": 1, "target": "sm_90a", "image": "a.ptx",
+                    "entry": "f", "arguments": [], "results": [0],
+                    "launches": []})",
+                "results[0]: the program has no argument that could hold a ");
 }
 
 TEST_F(MalformedFileTest, Expressions) {

@@ -548,6 +548,54 @@ TEST_F(ProgramTest, TimesReplaysOfAGraph) {
             MOE_ERROR_CUDA);
 }
 
+TEST_F(ProgramTest, TimeRestoresWhatLaunchesReadAndWrite) {
+  // The result is an operand written in place; nothing else is restored.
+  std::string json = replace(example, "1536], \"access\": \"write\"",
+                             "1536], \"access\": \"readwrite\"");
+  ProgramPtr program = load(json, kImage);
+  const std::string bytes = std::to_string(48 * 1536 * 2);
+  for (int mode : {MOE_TIME_STREAM | 0, MOE_TIME_GRAPH | 0}) {
+    setRows(48);
+    float times[2] = {};
+    ASSERT_EQ(moeProgramTime(program.get(), args.data(), 4, nullptr,
+                             mode | MOE_TIME_RESTORE, 2, 1, times),
+              MOE_OK)
+        << moeRuntimeLastError();
+    EXPECT_FLOAT_EQ(times[1], 500);
+    std::string log = fake.log();
+    // Saved before anything runs, restored before each sample is timed.
+    EXPECT_EQ(fake.count("copy "), 3) << log;
+    EXPECT_EQ(fake.count("copy " + bytes + "\n"), 3) << log;
+    EXPECT_LT(log.find("copy " + bytes), log.find("launch ")) << log;
+    std::string sample = "copy " + bytes + "\nrecord\n";
+    sample += mode == MOE_TIME_GRAPH ? "replay\nrecord\n" : "launch ";
+    EXPECT_EQ(fake.count(sample), 2) << log;
+    EXPECT_EQ(fake.count("record"), 4) << log;
+    EXPECT_EQ(fake.count("free " + bytes + "\n"), 1) << log;
+  }
+
+  // A program that only writes its results has nothing to restore.
+  program = load(example, kImage);
+  fake.clearLog();
+  float time = 0;
+  ASSERT_EQ(moeProgramTime(program.get(), args.data(), 4, nullptr,
+                           MOE_TIME_GRAPH | MOE_TIME_RESTORE, 1, 1, &time),
+            MOE_OK);
+  EXPECT_EQ(fake.count("copy "), 0);
+
+  program = load(json, kImage);
+  fake.fail("cuMemAlloc_v2", 2);
+  fake.clearLog();
+  EXPECT_EQ(moeProgramTime(program.get(), args.data(), 4, nullptr,
+                           MOE_TIME_RESTORE, 1, 1, &time),
+            MOE_ERROR_OUT_OF_MEMORY);
+  EXPECT_NE(std::string(moeRuntimeLastError())
+                .find("for a copy of argument 3 'result0'"),
+            std::string::npos)
+      << moeRuntimeLastError();
+  EXPECT_EQ(fake.count("launch "), 0);
+}
+
 TEST_F(ProgramTest, TimeChecksItsCounts) {
   ProgramPtr program = load(example, kImage);
   float time = 0;

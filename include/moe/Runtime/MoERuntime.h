@@ -100,12 +100,16 @@ typedef enum MoEAccess {
   MOE_ACCESS_READWRITE = 3
 } MoEAccess;
 
-/** How moeProgramTime issues launches. */
+/** How moeProgramTime issues launches: MOE_TIME_STREAM or MOE_TIME_GRAPH, to
+ *  which MOE_TIME_RESTORE may be added (by `|`). */
 typedef enum MoETimeMode {
   /** As a caller would: one moeProgramLaunch after the other. */
   MOE_TIME_STREAM = 0,
   /** Captured in a CUDA graph, which is replayed. */
-  MOE_TIME_GRAPH = 1
+  MOE_TIME_GRAPH = 1,
+  /** Before each sample, and not timed, the arguments that the program reads
+   *  and writes get back the contents that they had at the call. */
+  MOE_TIME_RESTORE = 2
 } MoETimeMode;
 
 /** A dense, row-major device buffer: one argument of a launch. */
@@ -217,6 +221,16 @@ MOE_RUNTIME_API int moeProgramNumArguments(const MoEProgram *program,
 MOE_RUNTIME_API int moeProgramArgument(const MoEProgram *program, int index,
                                        MoEArgumentInfo *info);
 
+/** Writes the number of results of the function that the program was compiled
+ *  from. */
+MOE_RUNTIME_API int moeProgramNumResults(const MoEProgram *program, int *count);
+
+/** Writes the number of the argument that holds result number index, 0 to
+ *  count - 1, after a launch: one of its own (MOE_ACCESS_WRITE), or an operand
+ *  that is written in place (MOE_ACCESS_READWRITE). */
+MOE_RUNTIME_API int moeProgramResultArgument(const MoEProgram *program,
+                                             int index, int *argument);
+
 /** Allocates what a launch on arguments of these shapes needs: temporaries and
  *  workspace. Data pointers are not looked at. Blocks until done. Later
  *  launches on the same or smaller shapes allocate nothing, and so may be
@@ -247,7 +261,13 @@ MOE_RUNTIME_API int moeProgramLaunch(MoEProgram *program, const MoEBuffer *args,
  *  microseconds[0 .. numSamples-1] each sample's time per launch in
  *  microseconds. Both counts are between 1 and 100000. mode is a MoETimeMode;
  *  MOE_TIME_GRAPH captures launchesPerSample launches in one graph, on a
- *  stream of its own if stream is NULL. */
+ *  stream of its own if stream is NULL.
+ *
+ *  Every launch writes the results, and the last one's remain. With
+ *  MOE_TIME_RESTORE the samples do the same work also where a launch reads what
+ *  an earlier one wrote, and what remains is as if launchesPerSample launches
+ *  had been all; device memory for a copy of the arguments of
+ *  MOE_ACCESS_READWRITE is then needed during the call. */
 MOE_RUNTIME_API int moeProgramTime(MoEProgram *program, const MoEBuffer *args,
                                    int numArgs, void *stream, int mode,
                                    int numSamples, int launchesPerSample,
