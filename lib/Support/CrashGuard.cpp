@@ -19,13 +19,25 @@ using namespace mlir;
 /// IR, which is the input's choice.
 static constexpr unsigned kStackBytes = 512u << 20;
 
+/// The number of bytes written to the standard streams.
+static uint64_t countOutput() {
+  return llvm::outs().tell() + llvm::errs().tell();
+}
+
 int mlir::moe::runGuarded(llvm::StringRef toolName,
                           llvm::function_ref<int()> body) {
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext context;
   int status = EXIT_FAILURE;
-  if (context.RunSafelyOnThread([&] { status = body(); }, kStackBytes))
+  uint64_t printed = countOutput();
+  if (context.RunSafelyOnThread([&] { status = body(); }, kStackBytes)) {
+    // MLIR's bytecode reader does that to some corrupt files.
+    if (status != EXIT_SUCCESS && countOutput() == printed)
+      llvm::errs() << toolName
+                   << ": error: failed without a diagnostic; the input may be "
+                      "corrupt\n";
     return status;
+  }
 
   llvm::outs().flush();
   llvm::errs() << toolName

@@ -97,6 +97,10 @@ bool Campaign::runBatch(uint64_t begin, uint64_t end) {
     makeInput(index);
     if (!runInput())
       return false;
+    // Corrupt bytecode may have corrupted the child's memory, for which the
+    // next input must not be blamed.
+    if (sandbox.getState().getInput().starts_with("ML\xefR"))
+      break;
   }
   return true;
 }
@@ -141,7 +145,13 @@ Event Campaign::describe(ChildEnd end) {
   event.message = describeCrash(end);
   if (end == ChildEnd::Bug) {
     // Numbers and names in it differ from input to input.
-    event.signature = StringRef(event.message).split('\'').first.str();
+    event.signature =
+        StringRef(event.message)
+            .take_until([](char c) {
+              return c == '\'' || c == '%' || c == '"' || llvm::isDigit(c);
+            })
+            .str();
+    event.known = known.find(KnownCrashes::Bug, event.stage, event.message, {});
     return event;
   }
   event.frames =
@@ -150,7 +160,9 @@ Event Campaign::describe(ChildEnd end) {
   event.signature = event.isTimeout
                         ? "time limit in " + event.stage
                         : event.stage + ": " + getSignature(event.frames);
-  event.known = known.find(event.stage, event.frames, event.isTimeout);
+  event.known =
+      known.find(event.isTimeout ? KnownCrashes::Timeout : KnownCrashes::Crash,
+                 event.stage, event.message, event.frames);
   // Mutation calls upstream as no input can. What it needs of this project must
   // not crash all the same.
   bool hasOurs = llvm::any_of(event.frames,
@@ -182,7 +194,7 @@ size_t Campaign::run() {
     uint64_t batchEnd = std::min(index + options.batch, end);
     ChildEnd result = sandbox.run([&] { return runBatch(index, batchEnd); });
     if (result == ChildEnd::Done) {
-      index = batchEnd;
+      index = sandbox.getState().index + 1;
       continue;
     }
     index = sandbox.getState().index + 1;

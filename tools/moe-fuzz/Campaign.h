@@ -63,6 +63,8 @@ private:
   void makeInput(uint64_t index);
   std::string makeText(StringRef seed, Random &random);
   bool runInput();
+  /// Runs inputs from `begin` on, up to `end`, until one has a bug or may have
+  /// done harm.
   bool runBatch(uint64_t begin, uint64_t end);
 
   /// What ended the last child.

@@ -123,7 +123,9 @@ llvm::Expected<KnownCrashes> KnownCrashes::load(StringRef path) {
     if (line.empty() || line.starts_with("#"))
       continue;
     Entry entry;
-    entry.isTimeout = line.consume_front("timeout ");
+    entry.kind = line.consume_front("timeout ") ? Timeout
+                 : line.consume_front("bug ")   ? Bug
+                                                : Crash;
     auto [name, functions] = line.split(": ");
     if (functions.empty())
       return llvm::createStringError(
@@ -154,11 +156,13 @@ static bool matches(ArrayRef<std::string> functions, ArrayRef<Frame> frames) {
   return functions.empty();
 }
 
-StringRef KnownCrashes::find(StringRef stage, ArrayRef<Frame> frames,
-                             bool isTimeout) const {
+StringRef KnownCrashes::find(Kind kind, StringRef stage, StringRef message,
+                             ArrayRef<Frame> frames) const {
+  Frame text = {message.str(), /*isOurs=*/false};
+  if (kind == Bug)
+    frames = text;
   for (const Entry &entry : entries)
-    if (entry.isTimeout == isTimeout &&
-        (entry.stage.empty() || entry.stage == stage) &&
+    if (entry.kind == kind && (entry.stage.empty() || entry.stage == stage) &&
         matches(entry.functions, frames))
       return entry.name;
   return "";

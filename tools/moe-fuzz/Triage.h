@@ -51,16 +51,19 @@ std::string getSignature(ArrayRef<Frame> frames);
 /// The crashes of upstream that are known; see upstream-crashes.txt.
 class KnownCrashes {
 public:
+  enum Kind { Crash, Timeout, Bug };
+
   static llvm::Expected<KnownCrashes> load(StringRef path);
 
-  /// The name of the entry that a crash in `stage` belongs to, or an empty
-  /// string.
-  StringRef find(StringRef stage, ArrayRef<Frame> frames, bool isTimeout) const;
+  /// The name of the entry that an event in `stage` belongs to, or an empty
+  /// string. A Bug has a message, the others have a stack.
+  StringRef find(Kind kind, StringRef stage, StringRef message,
+                 ArrayRef<Frame> frames) const;
 
 private:
   struct Entry {
     std::string name;
-    bool isTimeout;
+    Kind kind;
     /// The stage that it happens in; empty means any.
     std::string stage;
     std::vector<std::string> functions;

@@ -7,6 +7,7 @@
 #include "moe/Support/CrashGuard.h"
 
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 
 #include <csignal>
@@ -21,6 +22,23 @@ namespace {
 TEST(CrashGuardTest, returnsTheBodysStatus) {
   EXPECT_EQ(runGuarded("tool", [] { return 0; }), 0);
   EXPECT_EQ(runGuarded("tool", [] { return 7; }), 7);
+}
+
+TEST(CrashGuardTest, silentFailureGetsAnError) {
+  testing::internal::CaptureStderr();
+  runGuarded("tool", [] { return 1; });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "tool: error: failed without a diagnostic; the input may be "
+            "corrupt\n");
+}
+
+TEST(CrashGuardTest, diagnosticsStandAlone) {
+  testing::internal::CaptureStderr();
+  runGuarded("tool", [] {
+    llvm::errs() << "reason\n";
+    return 1;
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "reason\n");
 }
 
 TEST(CrashGuardDeathTest, abortBecomesAnError) {

@@ -21,6 +21,8 @@ namespace mlir::moe {
 
 /// Runs `body` and returns its result, the exit status of the tool `toolName`.
 ///
+/// A body that fails without a word gets an error that says so.
+///
 /// If `body` aborts, faults or reports a fatal LLVM error, prints an error that
 /// names the tool, removes the output files registered with LLVM, and ends the
 /// process with exit status 1 at once: locks may be held and data structures

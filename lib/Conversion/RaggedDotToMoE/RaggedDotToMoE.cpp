@@ -186,6 +186,14 @@ static LogicalResult checkElementTypes(Operation *composite, Refuse refuse) {
   return success();
 }
 
+/// Whether `op`, of a dialect that is not registered, stands where a terminator
+/// must: it may be one, for all that MLIR knows.
+static bool standsForTerminator(Operation *op) {
+  Block *block = op->getBlock();
+  return block && op == &block->back() && block->getParentOp() &&
+         !block->getParentOp()->mightHaveTrait<OpTrait::NoTerminator>();
+}
+
 /// Checks the operands and the result of `composite`, up to their sizes.
 static LogicalResult checkTypes(Operation *composite, Refuse refuse) {
   if (composite->getNumOperands() != 3)
@@ -196,6 +204,8 @@ static LogicalResult checkTypes(Operation *composite, Refuse refuse) {
                   " results; one is expected");
   if (composite->getNumRegions() != 0 || composite->getNumSuccessors() != 0)
     return refuse("it has regions or successors");
+  if (standsForTerminator(composite))
+    return refuse("it stands where its block must have a terminator");
   if (failed(
           checkTensor(composite->getOperand(0).getType(), 2, "lhs", refuse)) ||
       failed(

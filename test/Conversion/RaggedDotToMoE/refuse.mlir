@@ -552,6 +552,19 @@ func.func @successors(%x: tensor<64x16xf32>, %w: tensor<4x16x24xf32>,
   return
 }
 
+// It may be a terminator, which a grouped matmul is not.
+// CHECK-LABEL: func @last_in_its_block
+// CHECK:         "stablehlo.composite"
+func.func @last_in_its_block(%x: tensor<64x16xf32>, %w: tensor<4x16x24xf32>,
+    %g: tensor<4xi32>) {
+  // expected-remark @below {{left as it is: it stands where its block must have a terminator}}
+  %0 = "stablehlo.composite"(%x, %w, %g) <{
+      composite_attributes = {ragged_dot_dimension_numbers = #kn},
+      name = "chlo.ragged_dot"}>
+    : (tensor<64x16xf32>, tensor<4x16x24xf32>, tensor<4xi32>)
+    -> tensor<64x24xf32>
+}
+
 // Composites that are no ragged_dot are not this pass's: no remark.
 // CHECK-LABEL: func @other_composites
 // CHECK-COUNT-4:   "stablehlo.composite"
