@@ -8,12 +8,12 @@
 
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
-#include "moe/Dialect/MoE/Transforms/BufferizableOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/IR/RuntimeOpVerification.h"
 #include "moe/Dialect/MoE/IR/ShardingInterfaceImpl.h"
 #include "moe/Dialect/MoE/IR/TilingInterfaceImpl.h"
 #include "moe/Dialect/MoE/IR/ValueBoundsOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/TransformOps/MoETransformOps.h"
+#include "moe/Dialect/MoE/Transforms/BufferizableOpInterfaceImpl.h"
 #include "moe/Dialect/MoE/Transforms/Passes.h"
 #include "moe/Pipelines/CPUPipeline.h"
 #include "moe/Pipelines/GPUPipeline.h"

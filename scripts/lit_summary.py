@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sums up lit result files: `N passed, N failed, N skipped`.
+"""Sums up lit result files. The last line is `N passed, N failed`.
 
 usage: lit_summary.py RESULTS.json...   (as written by `lit --output`)
 
@@ -30,10 +30,8 @@ def main(paths):
     ran = counts["passed"] + counts["failed"]
     if not ran:
         print("error: no test ran", file=sys.stderr)
-    print(
-        f"{counts['passed']} passed, {counts['failed']} failed, "
-        f"{counts['skipped']} skipped"
-    )
+    print(f"{counts['skipped']} tests need hardware or tools that are not here")
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
     return 0 if ran and not counts["failed"] else 1
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Installs what is missing, builds, and runs every test suite. The last line is
-# `N passed, N failed, N skipped`; the exit status is 0 only if tests ran and
+# `N passed, N failed`; the exit status is 0 only if tests ran and
 # none failed.
 #
 #   scripts/test.sh [--prebuilt DIR] [--sanitize]

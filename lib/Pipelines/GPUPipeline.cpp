@@ -60,7 +60,9 @@ void mlir::moe::buildNVGPUPipeline(OpPassManager &pm,
                                    const GPUPipelineOptions &options) {
   buildChoicesPipeline(pm, options);
   addBufferization(pm);
-  pm.addPass(createConvertMoEToNVGPU());
+  ConvertMoEToNVGPUOptions kernels;
+  kernels.target = options.target;
+  pm.addPass(createConvertMoEToNVGPU(kernels));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }

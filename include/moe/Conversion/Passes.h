@@ -1,4 +1,5 @@
-//===- Passes.h - conversions from and to the moe dialect --------*- C++ -*-===//
+//===- Passes.h - conversions from and to the moe dialect --------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -28,9 +28,11 @@ def ConvertMoEToNVGPU : Pass<"convert-moe-to-nvgpu", "::mlir::ModuleOp"> {
     before, and bufferize with identity layouts.
   }];
   let options = [
-    Option<"multiprocessors", "multiprocessors", "int64_t", /*default=*/"132",
-           "blocks to launch at most: the multiprocessors of the GPU (132 on "
-           "H100 SXM and H200); any number gives the same results">
+    Option<"target", "target", "std::string", /*default=*/"",
+           "GPU to launch on: a preset (h100-sxm, h200, h20, sm_90a) or a "
+           "#moe.target attribute; empty means the moe.target attribute of the "
+           "module, or h100-sxm. Its multiprocessors are the blocks of a "
+           "launch; any number gives the same results">
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Kernels made">,

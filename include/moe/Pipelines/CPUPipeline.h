@@ -30,8 +30,8 @@ struct CPUPipelineOptions : public PassPipelineOptions<CPUPipelineOptions> {
 
 /// Adds to `pm`, a pass manager of builtin.module, the passes that lower a
 /// module on tensors or memrefs to the LLVM dialect for a CPU. Grouped matmuls
-/// may be of either orientation, with or without a schedule, and moe.experts may
-/// be whole or decomposed.
+/// may be of either orientation, with or without a schedule, and moe.experts
+/// may be whole or decomposed.
 ///
 /// A public function `f` can then be called as `_mlir_ciface_f`, with pointers
 /// to strided memref descriptors as MLIR's C interface defines them. It does

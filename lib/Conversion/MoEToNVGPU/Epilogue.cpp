@@ -35,7 +35,7 @@ struct OutputValue {
 class EpilogueBuilder {
 public:
   EpilogueBuilder(KernelBuilder &b, const KernelPlan &plan,
-                  const ThreadIds &ids, const Tile &tile, Value registers,
+                  const ThreadIds &ids, const WorkTile &tile, Value registers,
                   const EpilogueOperands &operands)
       : b(b), plan(plan), ids(ids), tile(tile), registers(registers),
         operands(operands) {}
@@ -81,7 +81,7 @@ private:
   KernelBuilder &b;
   const KernelPlan &plan;
   const ThreadIds &ids;
-  const Tile &tile;
+  const WorkTile &tile;
   Value registers;
   const EpilogueOperands &operands;
   /// Row and first column of this thread in a slab; `groupRow` counts from the
@@ -287,7 +287,7 @@ void EpilogueBuilder::createUnswappedRow(int64_t slab, int64_t half) {
 }
 
 void mlir::moe::createEpilogue(KernelBuilder &b, const KernelPlan &plan,
-                               const ThreadIds &ids, const Tile &tile,
+                               const ThreadIds &ids, const WorkTile &tile,
                                Value registers,
                                const EpilogueOperands &operands) {
   EpilogueBuilder(b, plan, ids, tile, registers, operands).create();

@@ -127,7 +127,7 @@ Value GroupTable::getNumTiles(KernelBuilder &b) const {
                                b.index(plan.outputTiles));
 }
 
-Tile GroupTable::getTile(KernelBuilder &b, Value index) const {
+WorkTile GroupTable::getTile(KernelBuilder &b, Value index) const {
   // The expert is the last one whose tiles start at or before this one. The
   // entry behind the last expert is never that, so clamping to it is enough.
   Value tokenTile = arith::IndexCastUIOp::create(
@@ -151,7 +151,7 @@ Tile GroupTable::getTile(KernelBuilder &b, Value index) const {
   Value local = arith::IndexCastUIOp::create(
       b, b.getI32Type(), arith::SubIOp::create(b, index, before));
   Value tokenTiles = b.sub(endTile, firstTile);
-  Tile tile;
+  WorkTile tile;
   tile.expert = expert;
   tile.outputTile = b.divUnsigned(local, tokenTiles);
   Value token = b.sub(local, b.mul(tile.outputTile, tokenTiles));

@@ -60,15 +60,15 @@ private:
                       const GroupTable &table, const Accumulator &accumulator,
                       const EpilogueOperands &operands);
   RingPosition createTileOfConsumer(const ThreadIds &ids, const Ring &ring,
-                                    const Tile &tile, RingPosition position,
+                                    const WorkTile &tile, RingPosition position,
                                     const Accumulator &accumulator,
                                     const EpilogueOperands &operands);
 
   /// Emits a loop over this block's tiles that carries a ring position through
   /// `body`.
-  void
-  createTileLoop(const GroupTable &table, RingPosition start,
-                 function_ref<RingPosition(const Tile &, RingPosition)> body);
+  void createTileLoop(
+      const GroupTable &table, RingPosition start,
+      function_ref<RingPosition(const WorkTile &, RingPosition)> body);
 
   KernelBuilder &b;
   const KernelPlan &plan;
@@ -153,7 +153,7 @@ void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
 
 void GroupedMatmulKernelBuilder::createTileLoop(
     const GroupTable &table, RingPosition start,
-    function_ref<RingPosition(const Tile &, RingPosition)> body) {
+    function_ref<RingPosition(const WorkTile &, RingPosition)> body) {
   auto toIndex = [&](Value value) { return b.toIndex(value); };
   Value first = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
   Value step = toIndex(NVVM::GridDimXOp::create(b, b.getI32Type()));
@@ -161,7 +161,7 @@ void GroupedMatmulKernelBuilder::createTileLoop(
                                  ValueRange{start.stage, start.phase});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Tile tile = table.getTile(b, loop.getInductionVar());
+  WorkTile tile = table.getTile(b, loop.getInductionVar());
   RingPosition position =
       body(tile, {loop.getRegionIterArg(0), loop.getRegionIterArg(1)});
   scf::YieldOp::create(b, ValueRange{position.stage, position.phase});
@@ -176,7 +176,7 @@ void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
   auto produce = [&] {
     createTileLoop(
         table, ring.getProducerStart(b),
-        [&](const Tile &tile, RingPosition position) -> RingPosition {
+        [&](const WorkTile &tile, RingPosition position) -> RingPosition {
           SmallVector<Value> tokenRows = streams.getTokenRows(b, tile);
           auto loop =
               scf::ForOp::create(b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
@@ -200,7 +200,7 @@ void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
 }
 
 RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
-    const ThreadIds &ids, const Ring &ring, const Tile &tile,
+    const ThreadIds &ids, const Ring &ring, const WorkTile &tile,
     RingPosition position, const Accumulator &accumulator,
     const EpilogueOperands &operands) {
   Value threadInGroup = b.remUnsigned(ids.thread, kWarpgroupThreads);
@@ -234,7 +234,7 @@ void GroupedMatmulKernelBuilder::createConsumer(
     const ThreadIds &ids, const Ring &ring, const GroupTable &table,
     const Accumulator &accumulator, const EpilogueOperands &operands) {
   createTileLoop(table, ring.getConsumerStart(b),
-                 [&](const Tile &tile, RingPosition position) {
+                 [&](const WorkTile &tile, RingPosition position) {
                    return createTileOfConsumer(ids, ring, tile, position,
                                                accumulator, operands);
                  });

@@ -127,7 +127,7 @@ private:
 };
 
 /// One unit of work: some tokens of one expert by some of its outputs.
-struct Tile {
+struct WorkTile {
   Value expert;
   /// First token row, and one past the last token row of the expert.
   Value firstRow, endRow;
@@ -147,7 +147,7 @@ public:
   Value getNumTiles(KernelBuilder &b) const;
   /// Tile number `index` of them: experts ascending; within an expert the token
   /// tiles that share weights are neighbours.
-  Tile getTile(KernelBuilder &b, Value index) const;
+  WorkTile getTile(KernelBuilder &b, Value index) const;
 
 private:
   /// Rows [first, second) of the expert of this lane; see build.
@@ -178,16 +178,16 @@ public:
 
   /// What the token loads of every k-step of a tile have in common: the row of
   /// the tokens at which each box of this thread starts.
-  SmallVector<Value> getTokenRows(KernelBuilder &b, const Tile &tile) const;
+  SmallVector<Value> getTokenRows(KernelBuilder &b, const WorkTile &tile) const;
 
   /// Loads k-step `kStep` of `tile` into the stage at `position`, once it is
   /// empty.
   void load(KernelBuilder &b, const Ring &ring, RingPosition position,
-            const Tile &tile, ArrayRef<Value> tokenRows, Value kStep) const;
+            const WorkTile &tile, ArrayRef<Value> tokenRows, Value kStep) const;
 
 private:
   void loadWeights(KernelBuilder &b, const Ring &ring, RingPosition position,
-                   const Tile &tile, Value firstDepth) const;
+                   const WorkTile &tile, Value firstDepth) const;
   void loadTokens(KernelBuilder &b, const Ring &ring, RingPosition position,
                   ArrayRef<Value> tokenRows, Value firstDepth) const;
   void loadGatheredTokens(KernelBuilder &b, const Ring &ring,
@@ -233,7 +233,7 @@ struct EpilogueOperands {
 /// Emits bias, activation, scale and the predicated store of one finished tile.
 /// `registers` is the accumulator as a struct of structs of f32.
 void createEpilogue(KernelBuilder &b, const KernelPlan &plan,
-                    const ThreadIds &ids, const Tile &tile, Value registers,
+                    const ThreadIds &ids, const WorkTile &tile, Value registers,
                     const EpilogueOperands &operands);
 
 /// Emits `activation` on an f32 value, without calls into a device library.

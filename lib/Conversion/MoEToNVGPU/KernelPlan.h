@@ -18,7 +18,7 @@
 namespace mlir {
 namespace moe {
 
-/// Bytes of one row of the 128-byte swizzle; one row holds `kDepth` elements.
+/// Bytes of one row of the 128-byte swizzle.
 inline constexpr int64_t kSwizzleBytes = 128;
 /// Rows of a WGMMA instruction.
 inline constexpr int64_t kSlabRows = 64;

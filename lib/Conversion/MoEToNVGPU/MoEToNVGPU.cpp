@@ -15,6 +15,7 @@
 #include "LayerKernels.h"
 
 #include "moe/Conversion/Passes.h"
+#include "moe/Dialect/MoE/Transforms/Transforms.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -73,6 +74,7 @@ private:
 
   llvm::StringMap<LLVM::LLVMFuncOp> kernels;
   gpu::GPUModuleOp kernelModule;
+  int64_t multiprocessors = 0;
 };
 
 } // namespace
@@ -402,12 +404,10 @@ LogicalResult ConvertMoEToNVGPU::convert(Operation *op) {
 void ConvertMoEToNVGPU::runOnOperation() {
   kernels.clear();
   kernelModule = nullptr;
-  if (multiprocessors < 1) {
-    getOperation()->emitError("convert-moe-to-nvgpu needs at least 1 "
-                              "multiprocessor, got ")
-        << multiprocessors.getValue();
+  FailureOr<TargetAttr> resolved = resolveTarget(getOperation(), target);
+  if (failed(resolved))
     return signalPassFailure();
-  }
+  multiprocessors = resolved->getSmCount();
   // Only functions that have grouped matmuls, or parts of a layer, are programs
   // for the GPU: fills and copies of others stay.
   SmallVector<Operation *> ops;

@@ -59,7 +59,7 @@ static void createLoad(KernelBuilder &b, const Ring &ring,
 }
 
 SmallVector<Value> OperandStreams::getTokenRows(KernelBuilder &b,
-                                                const Tile &tile) const {
+                                                const WorkTile &tile) const {
   const OperandTile &tokens = plan.getTokenTile();
   SmallVector<Value> rows;
   if (!gather) {
@@ -99,7 +99,7 @@ Value OperandStreams::loadTokenOfRow(KernelBuilder &b, Value row) const {
 }
 
 void OperandStreams::load(KernelBuilder &b, const Ring &ring,
-                          RingPosition position, const Tile &tile,
+                          RingPosition position, const WorkTile &tile,
                           ArrayRef<Value> tokenRows, Value kStep) const {
   Value firstDepth = b.mul(kStep, plan.kStep);
   ring.waitEmpty(b, position);
@@ -123,7 +123,7 @@ static Value toCoordinate(KernelBuilder &b, Value row) {
 }
 
 void OperandStreams::loadWeights(KernelBuilder &b, const Ring &ring,
-                                 RingPosition position, const Tile &tile,
+                                 RingPosition position, const WorkTile &tile,
                                  Value firstDepth) const {
   Value stage = ring.getStageOffset(b, position);
   Value tileRow = b.mul(tile.outputTile, plan.getTileRowStride());

@@ -210,8 +210,7 @@ private:
         element.isF16() ? NVVM::WGMMATypes::f16 : NVVM::WGMMATypes::bf16;
     if (!op.getMatrixC().getType().getFragmented().getElementType().isF32())
       return rewriter.notifyMatchFailure(op, "needs an f32 accumulator");
-    if (shape.m % kWgmmaRows != 0 || shape.k % kWgmmaDepth != 0 ||
-        shape.k > 64)
+    if (shape.m % kWgmmaRows != 0 || shape.k % kWgmmaDepth != 0 || shape.k > 64)
       return rewriter.notifyMatchFailure(
           op, "needs M a multiple of 64 and K a multiple of 16 up to 64");
     SmallVector<int64_t> strides;
@@ -299,7 +298,9 @@ struct ConvertNVGPUWarpgroupToNVVM
       });
     };
     target.addDynamicallyLegalOp<scf::ForOp, scf::IfOp, scf::WhileOp>(
-        [=](Operation *op) { return !usesWarpgroupTypes(op->getResultTypes()); });
+        [=](Operation *op) {
+          return !usesWarpgroupTypes(op->getResultTypes());
+        });
     target.addDynamicallyLegalOp<scf::YieldOp, scf::ConditionOp>(
         [=](Operation *op) {
           return !usesWarpgroupTypes(op->getOperandTypes());
@@ -314,6 +315,7 @@ struct ConvertNVGPUWarpgroupToNVVM
 
 void mlir::moe::populateNVGPUWarpgroupToNVVMPatterns(
     const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<GenerateDescriptorLowering, InitAccumulatorLowering,
-               MmaLowering>(converter);
+  patterns
+      .add<GenerateDescriptorLowering, InitAccumulatorLowering, MmaLowering>(
+          converter);
 }

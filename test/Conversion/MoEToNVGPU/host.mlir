@@ -1,5 +1,5 @@
 // RUN: moe-opt %s --convert-moe-to-nvgpu --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: moe-opt %s --convert-moe-to-nvgpu=multiprocessors=78 --canonicalize --split-input-file \
+// RUN: moe-opt %s --convert-moe-to-nvgpu=target=h20 --canonicalize --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=H20
 
 // The host side: two tensor maps, and a launch of one block a multiprocessor

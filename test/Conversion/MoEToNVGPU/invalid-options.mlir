@@ -1,6 +1,5 @@
-// RUN: moe-opt %s --convert-moe-to-nvgpu=multiprocessors=0 --verify-diagnostics
+// RUN: not moe-opt %s --convert-moe-to-nvgpu=target=a100 2>&1 | FileCheck %s
 
-// A launch without blocks would leave the result as it is.
-// expected-error @below {{convert-moe-to-nvgpu needs at least 1 multiprocessor, got 0}}
-module {
-}
+// CHECK: error: {{.*}}a100
+// CHECK-SAME: h100-sxm
+module {}

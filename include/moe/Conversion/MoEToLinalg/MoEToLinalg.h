@@ -27,8 +27,8 @@ class GroupedMatmulInterface;
 LogicalResult lowerGroupedMatmul(RewriterBase &rewriter,
                                  GroupedMatmulInterface op, int64_t lanes);
 
-/// Adds the lowering of each moe op but `moe.experts`; see lowerGroupedMatmul and
-/// LayerOps.h.
+/// Adds the lowering of each moe op but `moe.experts`; see lowerGroupedMatmul
+/// and LayerOps.h.
 void populateMoEToLinalgPatterns(RewritePatternSet &patterns, int64_t lanes);
 
 } // namespace moe

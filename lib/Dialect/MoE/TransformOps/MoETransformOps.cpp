@@ -28,9 +28,9 @@ applyRewrite(transform::TransformOpInterface op,
              GroupedMatmulInterface target,
              transform::ApplyToEachResultList &results, RewriteFn rewrite) {
   if (std::optional<std::string> obstacle = getSwapObstacle(target)) {
-    DiagnosedSilenceableFailure failure =
-        op.emitSilenceableError()
-        << "cannot exchange the operands: " << *obstacle;
+    DiagnosedSilenceableFailure failure = op.emitSilenceableError()
+                                          << "cannot exchange the operands: "
+                                          << *obstacle;
     failure.attachNote(target->getLoc()) << "of this op";
     return failure;
   }
@@ -42,22 +42,18 @@ applyRewrite(transform::TransformOpInterface op,
   return DiagnosedSilenceableFailure::success();
 }
 
-DiagnosedSilenceableFailure
-SwapABTransformOp::applyToOne(transform::TransformRewriter &rewriter,
-                              GroupedMatmulOp target,
-                              transform::ApplyToEachResultList &results,
-                              transform::TransformState &) {
-  return applyRewrite(
-      cast<transform::TransformOpInterface>(getOperation()), rewriter,
-      cast<GroupedMatmulInterface>(target.getOperation()), results,
-      [&] { return swapOperands(rewriter, target); });
+DiagnosedSilenceableFailure SwapABTransformOp::applyToOne(
+    transform::TransformRewriter &rewriter, GroupedMatmulOp target,
+    transform::ApplyToEachResultList &results, transform::TransformState &) {
+  return applyRewrite(cast<transform::TransformOpInterface>(getOperation()),
+                      rewriter,
+                      cast<GroupedMatmulInterface>(target.getOperation()),
+                      results, [&] { return swapOperands(rewriter, target); });
 }
 
-DiagnosedSilenceableFailure
-UnswapABTransformOp::applyToOne(transform::TransformRewriter &rewriter,
-                                GroupedMatmulSwappedOp target,
-                                transform::ApplyToEachResultList &results,
-                                transform::TransformState &) {
+DiagnosedSilenceableFailure UnswapABTransformOp::applyToOne(
+    transform::TransformRewriter &rewriter, GroupedMatmulSwappedOp target,
+    transform::ApplyToEachResultList &results, transform::TransformState &) {
   return applyRewrite(
       cast<transform::TransformOpInterface>(getOperation()), rewriter,
       cast<GroupedMatmulInterface>(target.getOperation()), results,

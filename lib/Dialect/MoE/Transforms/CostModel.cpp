@@ -113,8 +113,8 @@ static constexpr int64_t kMaxAccumulators = 160;
 static constexpr int64_t kThreadsOfWarpgroup = 128;
 /// From this token tile on, two warpgroups were measured to beat one.
 static constexpr int64_t kTokensOfTwoWarpgroups = 64;
-/// Weight rows that must come with each gathered row of a tile for the kernel to
-/// gather it itself (KernelPlan::canGather).
+/// Weight rows that must come with each gathered row of a tile for the kernel
+/// to gather it itself (KernelPlan::canGather).
 static constexpr int64_t kGatherRatio = 8;
 /// Weight rows of the tile of an unswapped kernel: the least, and the step,
 /// half a row of the swizzle, or a panel of `kn` weights.
