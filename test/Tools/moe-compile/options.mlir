@@ -5,7 +5,8 @@
 // RUN: moe-compile %s --emit=mlir --swap=auto --expected-tokens=1 | FileCheck %s --check-prefixes=SWAPPED
 // RUN: moe-compile %s --emit=mlir --swap=auto --expected-tokens=1 | FileCheck %s --check-prefix=FEW
 // RUN: moe-compile %s --emit=mlir --swap=always --expected-tokens=200 | FileCheck %s --check-prefix=MANY
-// RUN: moe-compile %s --emit=mlir | FileCheck %s --check-prefixes=BOTH
+// RUN: moe-compile %s --emit=mlir --target='#moe.target<"h200", swapped_efficiency = 20>' \
+// RUN:   | FileCheck %s --check-prefix=BOTH
 // SWAPPED-NOT: moe.grouped_matmul {
 // SWAPPED: moe.grouped_matmul_swapped
 // SWAPPED-NOT: moe.grouped_matmul {
@@ -14,7 +15,8 @@
 // UNSWAPPED-NOT: moe.grouped_matmul_swapped
 // FEW: moe.grouped_matmul_swapped {{.*}}schedule = #moe.schedule<m = {{[0-9]+}}, n = 8,
 // MANY: moe.grouped_matmul_swapped {{.*}}schedule = #moe.schedule<m = {{[0-9]+}}, n = {{[0-9][0-9]+}},
-// Nobody knows how many tokens there will be: both, and a branch at run time.
+// Nobody knows how many tokens there will be: both, and a branch at run time,
+// where much work is the swapped form's weakness.
 // BOTH: scf.if
 // BOTH: moe.grouped_matmul_swapped
 // BOTH: moe.grouped_matmul {
@@ -35,7 +37,7 @@
 // RUN: moe-compile %s --emit=mlir -o %t --expected-tokens=1 --remarks-filter='moe.*' --target=h20 2>&1 | FileCheck %s --check-prefix=H20
 // RUN: moe-compile %s -o %t.ptx --expected-tokens=1 --remarks-filter='moe-swap-ab' 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: moe-compile %s -o %t.ptx --expected-tokens=1 --remarks-filter='nothing' 2>&1 | count 0
-// SM90A: options.mlir:[[#@LINE+16]]:8: remark: [Passed] swapped | Category:moe-swap-ab | {{.*}}ExpectedTokens=1.00, {{.*}}Target=h100-sxm
+// SM90A: options.mlir:[[#@LINE+15]]:8: remark: [Passed] swapped | Category:moe-swap-ab | {{.*}}ExpectedTokens=1.00, {{.*}}Target=h100-sxm
 // SM90A: remark: [Passed] scheduled | Category:moe-select-schedule
 // H200: remark: [Passed] swapped | Category:moe-swap-ab | {{.*}}Target=h200
 // H20: remark: [Passed] swapped | Category:moe-swap-ab | {{.*}}Target=h20
