@@ -37,7 +37,8 @@ func::FuncOp mlir::moe::findEntry(ModuleOp module, StringRef entry) {
   if (!entry.empty()) {
     auto function = module.lookupSymbol<func::FuncOp>(entry);
     if (!function || function.isExternal()) {
-      module.emitError() << "has no function @" << entry << " with a body";
+      emitError(module.getLoc())
+          << "the module has no function @" << entry << " with a body";
       return nullptr;
     }
     return function;
@@ -47,15 +48,15 @@ func::FuncOp mlir::moe::findEntry(ModuleOp module, StringRef entry) {
     if (!function.isPublic() || function.isExternal())
       continue;
     if (found) {
-      function.emitError() << "@" << found.getSymName() << " and @"
-                           << function.getSymName()
-                           << " are public; name one by --entry";
+      emitError(function.getLoc())
+          << "@" << found.getSymName() << " and @" << function.getSymName()
+          << " are public; name one by --entry";
       return nullptr;
     }
     found = function;
   }
   if (!found)
-    module.emitError("has no public function to compile");
+    emitError(module.getLoc(), "the module has no public function to compile");
   return found;
 }
 
@@ -66,20 +67,43 @@ LogicalResult mlir::moe::lowerToNVGPU(ModuleOp module,
   return pm.run(module);
 }
 
-/// The object that gpu-module-to-binary left in `module`.
-static FailureOr<StringRef> findImage(ModuleOp module) {
-  for (auto binary : module.getOps<gpu::BinaryOp>())
+/// The gpu.module whose kernels `function` launches.
+static FailureOr<StringRef> findKernelModule(func::FuncOp function) {
+  StringRef name;
+  WalkResult result = function.walk([&](gpu::LaunchFuncOp launch) {
+    StringRef launched = launch.getKernelModuleName().getValue();
+    if (!name.empty() && launched != name) {
+      launch.emitOpError("launches a kernel of @")
+          << launched << ", other launches one of @" << name
+          << "; a program has one image";
+      return WalkResult::interrupt();
+    }
+    name = launched;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  if (name.empty())
+    return emitError(function.getLoc())
+           << "@" << function.getSymName()
+           << " has no op that becomes a GPU kernel; a program for a GPU needs "
+              "a grouped matmul";
+  return name;
+}
+
+/// The object that gpu-module-to-binary made of the gpu.module `name`.
+static FailureOr<StringRef> findImage(ModuleOp module, StringRef name) {
+  if (auto binary = module.lookupSymbol<gpu::BinaryOp>(name))
     for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>())
       return object.getObject().getValue();
-  return module.emitError("has no op that becomes a GPU kernel; a program for "
-                          "a GPU needs a grouped matmul");
+  return emitError(module.getLoc()) << "has no image of @" << name;
 }
 
 FailureOr<GPUProgram>
 mlir::moe::compileForGPU(ModuleOp module, StringRef entry,
                          const GPUPipelineOptions &options, bool cubin,
                          StringRef imageName) {
-  if (failed(lowerToNVGPU(module, options)))
+  if (!findEntry(module, entry) || failed(lowerToNVGPU(module, options)))
     return failure();
   // Before the kernels become a binary, whose functions nobody can look into.
   func::FuncOp function = findEntry(module, entry);
@@ -89,12 +113,16 @@ mlir::moe::compileForGPU(ModuleOp module, StringRef entry,
       createLaunchFile(function, imageName);
   if (failed(launchFile))
     return failure();
+  FailureOr<StringRef> kernelModule = findKernelModule(function);
+  if (failed(kernelModule))
+    return failure();
+  std::string kernelModuleName = kernelModule->str();
   PassManager pm(module.getContext());
   buildNVVMPipeline(pm);
   buildImagePipeline(pm, cubin);
   if (failed(pm.run(module)))
     return failure();
-  FailureOr<StringRef> image = findImage(module);
+  FailureOr<StringRef> image = findImage(module, kernelModuleName);
   if (failed(image))
     return failure();
   // PTX is a C string to the driver; the terminator is not part of the text.

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/InitAll.h"
 #include "moe/Pipelines/CPUPipeline.h"
 #include "moe/Pipelines/GPUPipeline.h"
@@ -26,6 +27,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -64,10 +66,11 @@ static cl::opt<Emit> emitKind(
                    "machine code and a launch file (GPU; needs ptxas)"),
         clEnumValN(Emit::Obj, "obj", "an object file (cpu)")),
     cl::cat(category));
-static cl::opt<std::string>
-    entryName("entry",
-              cl::desc("Function to compile (default: the only public one)"),
-              cl::cat(category));
+static cl::opt<std::string> entryName(
+    "entry",
+    cl::desc("Function that a launch file is for (ptx, cubin; default: the "
+             "only public one)"),
+    cl::cat(category));
 static cl::opt<SwapMode> swapMode(
     "swap", cl::desc("Whether to swap operands (GPU)"),
     cl::init(SwapMode::Auto),
@@ -112,7 +115,35 @@ static LogicalResult checkUsage() {
   if (emitKind == Emit::Obj && isGPU())
     return reportUsage("--emit=obj needs --target=cpu; for a GPU there are "
                        "mlir, nvgpu, llvm, ptx and cubin");
+  std::string error;
+  if (!remarksFilter.empty() && !llvm::Regex(remarksFilter).isValid(error))
+    return reportUsage("--remarks-filter='" + remarksFilter +
+                       "' is not a regular expression: " + error);
   return success();
+}
+
+/// Fails if --target names no device, before anything is compiled for it.
+static LogicalResult checkTarget(MLIRContext &context) {
+  if (!isGPU())
+    return success();
+  context.loadDialect<MoEDialect>();
+  return TargetAttr::parseText(&context, targetName, [&] {
+    return emitError(UnknownLoc::get(&context), "--target: ");
+  });
+}
+
+/// Fails if `module` holds ops that nobody here can lower.
+static LogicalResult checkOps(ModuleOp module) {
+  WalkResult result = module->walk([](Operation *op) {
+    if (op->isRegistered())
+      return WalkResult::advance();
+    op->emitError() << "'" << op->getName()
+                    << "' is an op that moe-compile does not know; only what "
+                       "--moe-raise-ragged-dot raises may be of a foreign "
+                       "dialect";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 /// Writes all of `files` or, if one cannot be opened, none.
@@ -129,8 +160,12 @@ writeFiles(ArrayRef<std::pair<std::string, StringRef>> files) {
   }
   for (auto &output : outputs) {
     output->os().flush();
-    if (output->os().has_error())
-      return reportUsage("could not write '" + output->getFilename() + "'");
+    if (std::error_code error = output->os().error()) {
+      // A stream that goes away with an error ends the process.
+      output->os().clear_error();
+      return reportUsage("could not write '" + output->getFilename() +
+                         "': " + error.message());
+    }
   }
   for (auto &output : outputs)
     output->keep();
@@ -184,6 +219,10 @@ static LogicalResult lower(ModuleOp module) {
 }
 
 static LogicalResult compile(ModuleOp module) {
+  if (emitKind != Emit::MLIR &&
+      (failed(runPasses(module, buildFrontendPipeline)) ||
+       failed(checkOps(module))))
+    return failure();
   if (emitKind == Emit::PTX || emitKind == Emit::Cubin)
     return writeProgram(module);
   if (failed(lower(module)))
@@ -219,6 +258,9 @@ static int runTool() {
   moe::registerAllExtensions(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.allowUnregisteredDialects();
+  // Messages name the op; of a module or a kernel, thousands of lines would
+  // follow.
+  context.printOpOnDiagnostic(false);
 
   std::string error;
   auto input = openInputFile(inputFile, &error);
@@ -229,7 +271,7 @@ static int runTool() {
   llvm::SourceMgr sourceMgr;
   sourceMgr.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(sourceMgr, &context);
-  if (failed(enableRemarks(context)))
+  if (failed(checkTarget(context)) || failed(enableRemarks(context)))
     return 1;
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sourceMgr, &context);
   return module && succeeded(compile(*module)) ? 0 : 1;
