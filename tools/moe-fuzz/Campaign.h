@@ -74,6 +74,7 @@ private:
 
   /// A smaller input for which the same happens.
   std::string reduce(const Event &event);
+  bool happensAlone(const Event &event);
   bool happensWith(const Event &event, StringRef input);
   void report(const Event &event);
   void printSummary(uint64_t inputs);

@@ -162,17 +162,26 @@ Result Executor::run(StringRef input, StringRef pipeline, bool roundTrip) {
   enableRemarks(context);
   ErrorLog log(&context);
 
-  // Known crashes of the two readers are told apart by the stage.
-  stage(input.starts_with("ML\xefR") ? "read bytecode" : "parse");
-  auto module = parseSourceString<ModuleOp>(input, &context);
+  // Known crashes of the two readers are told apart by the stage. The reader of
+  // bytecode takes types that text cannot have.
+  bool isBytecode = input.starts_with("ML\xefR");
+  stage(isBytecode ? "read bytecode" : "parse");
+  ParserConfig config(&context, /*verifyAfterParse=*/false);
+  auto module = parseSourceString<ModuleOp>(input, config);
   if (!module) {
     if (log.errors.empty())
       return {Outcome::Bug, "the parser fails without a diagnostic"};
     return {Outcome::Refused, ""};
   }
+  stage("verify");
+  if (failed(verify(*module))) {
+    if (log.errors.empty())
+      return {Outcome::Bug, "a verifier fails without a diagnostic"};
+    return {Outcome::Refused, ""};
+  }
   stage("print");
   (void)print(*module);
-  if (roundTrip) {
+  if (roundTrip && !isBytecode) {
     stage("round trip");
     std::string bug = checkRoundTrip(*module, log);
     if (!bug.empty())

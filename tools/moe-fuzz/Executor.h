@@ -38,14 +38,14 @@ struct Result {
 /// Parses, verifies, prints and transforms inputs.
 class Executor {
 public:
-  /// `stage` is called with the name of each stage before it starts: `parse`,
-  /// or a pass.
+  /// `stage` is called with the name of each stage before it starts: `parse`
+  /// or `read bytecode`, `verify`, `print`, `round trip`, or a pass.
   explicit Executor(std::function<void(StringRef)> stage);
 
   /// Runs `pipeline`, a textual pass pipeline without `builtin.module`, on
   /// `input`, which is text or bytecode. With `roundTrip`, checks that the
   /// parsed module is the same after printing and parsing, as text and as
-  /// bytecode.
+  /// bytecode; inputs in bytecode are exempt.
   Result run(StringRef input, StringRef pipeline, bool roundTrip);
 
   const DialectRegistry &getRegistry() const { return registry; }

@@ -159,8 +159,11 @@ static bool matches(ArrayRef<std::string> functions, ArrayRef<Frame> frames) {
 StringRef KnownCrashes::find(Kind kind, StringRef stage, StringRef message,
                              ArrayRef<Frame> frames) const {
   Frame text = {message.str(), /*isOurs=*/false};
+  Frame noStack = {"no stack", /*isOurs=*/false};
   if (kind == Bug)
     frames = text;
+  else if (frames.empty())
+    frames = noStack;
   for (const Entry &entry : entries)
     if (entry.kind == kind && (entry.stage.empty() || entry.stage == stage) &&
         matches(entry.functions, frames))
