@@ -66,7 +66,8 @@ static cl::opt<Emit> emitKind(
     cl::cat(category));
 static cl::opt<std::string>
     entryName("entry",
-              cl::desc("Function to compile (default: the only public one)"),
+              cl::desc("Function to compile, with what it needs of the others "
+                       "(default: the only public one)"),
               cl::cat(category));
 static cl::opt<SwapMode> swapMode(
     "swap", cl::desc("Whether to swap operands (GPU)"),
@@ -184,6 +185,12 @@ static LogicalResult lower(ModuleOp module) {
 }
 
 static LogicalResult compile(ModuleOp module) {
+  if (!entryName.empty()) {
+    func::FuncOp entry = findEntry(module, entryName);
+    if (!entry)
+      return failure();
+    eraseUnreachableFunctions(entry);
+  }
   if (emitKind == Emit::PTX || emitKind == Emit::Cubin)
     return writeProgram(module);
   if (failed(lower(module)))
