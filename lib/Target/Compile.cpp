@@ -11,11 +11,14 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -58,6 +61,39 @@ func::FuncOp mlir::moe::findEntry(ModuleOp module, StringRef entry) {
   if (!found)
     emitError(module.getLoc(), "the module has no public function to compile");
   return found;
+}
+
+/// Calls `use` with the name of every symbol that `root` refers to.
+/// SymbolTable::getSymbolUses does not serve: it misses those in the properties
+/// of unregistered ops, and so the helpers of a frontend whose dialect is not
+/// here.
+static void forEachSymbol(Operation *root, function_ref<void(StringAttr)> use) {
+  root->walk([&](Operation *op) {
+    auto collect = [&](SymbolRefAttr symbol) {
+      use(symbol.getRootReference());
+    };
+    op->getAttrDictionary().walk(collect);
+    if (Attribute properties = op->getPropertiesAsAttribute())
+      properties.walk(collect);
+  });
+}
+
+void mlir::moe::eraseUnreachableFunctions(func::FuncOp entry) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  SymbolTable table(module);
+  llvm::SetVector<Operation *> reachable;
+  for (Operation &op : *module.getBody())
+    if (&op == entry || !isa<FunctionOpInterface>(op))
+      reachable.insert(&op);
+  // Grows while it is walked.
+  for (size_t i = 0; i < reachable.size(); ++i)
+    forEachSymbol(reachable[i], [&](StringAttr name) {
+      if (Operation *symbol = table.lookup(name))
+        reachable.insert(symbol);
+    });
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (!reachable.contains(&op))
+      op.erase();
 }
 
 LogicalResult mlir::moe::lowerToNVGPU(ModuleOp module,
@@ -103,10 +139,16 @@ FailureOr<GPUProgram>
 mlir::moe::compileForGPU(ModuleOp module, StringRef entry,
                          const GPUPipelineOptions &options, bool cubin,
                          StringRef imageName) {
-  if (!findEntry(module, entry) || failed(lowerToNVGPU(module, options)))
-    return failure();
-  // Before the kernels become a binary, whose functions nobody can look into.
   func::FuncOp function = findEntry(module, entry);
+  if (!function)
+    return failure();
+  std::string name = function.getName().str();
+  eraseUnreachableFunctions(function);
+  if (failed(lowerToNVGPU(module, options)))
+    return failure();
+  // The passes may have made a new one. Before the kernels become a binary,
+  // whose functions nobody can look into.
+  function = findEntry(module, name);
   if (!function)
     return failure();
   FailureOr<llvm::json::Value> launchFile =

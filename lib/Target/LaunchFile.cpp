@@ -41,7 +41,8 @@ public:
   FailureOr<json::Value> build(StringRef image);
 
 private:
-  LogicalResult numberArguments();
+  LogicalResult numberOperands();
+  LogicalResult numberResults();
   LogicalResult addBlock(Block &block);
   LogicalResult addOp(Operation &op);
   LogicalResult addBranch(scf::IfOp op);
@@ -60,15 +61,18 @@ private:
   /// Size of one dimension of a buffer.
   FailureOr<json::Value> createSize(Value buffer, int64_t dim, Operation *user);
   FailureOr<int64_t> getBuffer(Value value, Operation *user);
+  void addArgument(Value value, json::Array shape);
   json::Array createArguments();
 
   func::FuncOp function;
   DenseMap<Value, int64_t> buffers;
-  /// Buffers that some kernel may write.
+  /// Buffers that some kernel may write, and operands that are results.
   DenseSet<int64_t> written;
   /// Arguments and, behind them, the allocations that the function returns.
   SmallVector<Value> arguments;
   SmallVector<json::Value> argumentShapes;
+  /// For each result of the function the argument that holds it.
+  json::Array results;
   SmallVector<Condition> conditions;
   json::Array temporaries, launches;
 };
@@ -116,12 +120,13 @@ FailureOr<json::Array> LaunchFileBuilder::createShape(MemRefType type,
   return shape;
 }
 
-LogicalResult LaunchFileBuilder::numberArguments() {
-  auto addArgument = [&](Value value, json::Value shape) {
-    buffers[value] = arguments.size();
-    arguments.push_back(value);
-    argumentShapes.push_back(std::move(shape));
-  };
+void LaunchFileBuilder::addArgument(Value value, json::Array shape) {
+  buffers[value] = arguments.size();
+  arguments.push_back(value);
+  argumentShapes.push_back(std::move(shape));
+}
+
+LogicalResult LaunchFileBuilder::numberOperands() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<MemRefType>(argument.getType());
     if (!type || !type.getLayout().isIdentity())
@@ -134,20 +139,29 @@ LogicalResult LaunchFileBuilder::numberArguments() {
       shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
     addArgument(argument, std::move(shape));
   }
+  return success();
+}
+
+LogicalResult LaunchFileBuilder::numberResults() {
   auto returnOp = cast<func::ReturnOp>(function.front().getTerminator());
   for (Value operand : returnOp.getOperands()) {
-    // A result that is an argument was written in place.
-    if (isa<BlockArgument>(getSource(operand)))
-      continue;
-    auto alloc = getSource(operand).getDefiningOp<memref::AllocOp>();
-    if (!alloc || buffers.contains(alloc))
-      return returnOp.emitOpError("returns what is not an allocation of its "
-                                  "own; a launch has nowhere to put it");
-    FailureOr<json::Array> shape =
-        createShape(alloc.getType(), alloc.getDynamicSizes(), alloc);
-    if (failed(shape))
-      return failure();
-    addArgument(alloc, std::move(*shape));
+    Value buffer = getSource(operand);
+    // Also an operand that no kernel writes: it holds the result afterwards.
+    if (isa<BlockArgument>(buffer))
+      written.insert(buffers.lookup(buffer));
+    if (!buffers.contains(buffer)) {
+      auto alloc = buffer.getDefiningOp<memref::AllocOp>();
+      if (!alloc)
+        return returnOp.emitOpError(
+            "returns what is neither an argument nor allocated in the "
+            "function; a launch has nowhere to put it");
+      FailureOr<json::Array> shape =
+          createShape(alloc.getType(), alloc.getDynamicSizes(), alloc);
+      if (failed(shape))
+        return failure();
+      addArgument(buffer, std::move(*shape));
+    }
+    results.push_back(buffers.lookup(buffer));
   }
   return success();
 }
@@ -459,7 +473,8 @@ FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
     return function.emitError() << "@" << function.getSymName()
                                 << " has no body of one block; a launch file "
                                    "has no branches between blocks";
-  if (failed(numberArguments()) || failed(addBlock(function.front())))
+  if (failed(numberOperands()) || failed(numberResults()) ||
+      failed(addBlock(function.front())))
     return failure();
   json::Array arguments = createArguments();
   return json::Value(json::Object{{"abi", kABIVersion},
@@ -467,6 +482,7 @@ FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
                                   {"image", image},
                                   {"entry", function.getSymName()},
                                   {"arguments", std::move(arguments)},
+                                  {"results", std::move(results)},
                                   {"temporaries", std::move(temporaries)},
                                   {"launches", std::move(launches)}});
 }

@@ -66,11 +66,11 @@ static cl::opt<Emit> emitKind(
                    "machine code and a launch file (GPU; needs ptxas)"),
         clEnumValN(Emit::Obj, "obj", "an object file (cpu)")),
     cl::cat(category));
-static cl::opt<std::string> entryName(
-    "entry",
-    cl::desc("Function that a launch file is for (ptx, cubin; default: the "
-             "only public one)"),
-    cl::cat(category));
+static cl::opt<std::string>
+    entryName("entry",
+              cl::desc("Function to compile, with what it needs of the others "
+                       "(default: the only public one)"),
+              cl::cat(category));
 static cl::opt<SwapMode> swapMode(
     "swap", cl::desc("Whether to swap operands (GPU)"),
     cl::init(SwapMode::Auto),
@@ -219,6 +219,12 @@ static LogicalResult lower(ModuleOp module) {
 }
 
 static LogicalResult compile(ModuleOp module) {
+  if (!entryName.empty()) {
+    func::FuncOp entry = findEntry(module, entryName);
+    if (!entry)
+      return failure();
+    eraseUnreachableFunctions(entry);
+  }
   if (emitKind != Emit::MLIR &&
       (failed(runPasses(module, buildFrontendPipeline)) ||
        failed(checkOps(module))))

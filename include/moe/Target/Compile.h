@@ -33,6 +33,11 @@ void registerCompilerDialects(DialectRegistry &registry);
 /// of `module`; reports an error and returns null if there is none.
 func::FuncOp findEntry(ModuleOp module, StringRef entry);
 
+/// Erases the functions of the module that are not needed to run `entry`, which
+/// is one of them: those that neither it, nor a function or other op of the
+/// module that stays, refers to by symbol. Ops that are not functions stay.
+void eraseUnreachableFunctions(func::FuncOp entry);
+
 /// Kernels compiled for a GPU and how to launch them.
 struct GPUProgram {
   /// PTX text or machine code.
@@ -44,7 +49,8 @@ struct GPUProgram {
 /// Lowers `module` in place by the pipeline `moe-to-nvgpu`.
 LogicalResult lowerToNVGPU(ModuleOp module, const GPUPipelineOptions &options);
 
-/// Compiles the function `entry` of `module`, which is lowered in place, to PTX
+/// Compiles the function `entry` of `module`, which is lowered in place and
+/// loses the functions that `entry` does not need, to PTX
 /// or with `cubin` to machine code, for which ptxas must be on PATH or under
 /// CUDA_HOME. `imageName` is the file name that the launch file gives the
 /// image. Errors go to the context's diagnostics.

@@ -20,7 +20,7 @@
 // FIRST: "kernel": "grouped_matmul_0"
 // SECOND: "element_type": "f16"
 // SECOND: "entry": "second"
-// SECOND: "kernel": "grouped_matmul_1"
+// SECOND: "kernel": "grouped_matmul_0"
 // A private function can be named.
 // THIRD: "entry": "third"
 // TWO: error: @first and @second are public; name one by --entry
