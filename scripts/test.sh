@@ -9,13 +9,8 @@
 #
 #   --prebuilt DIR  test the build in DIR; install and build nothing
 #   --sanitize      then build with AddressSanitizer and UBSan and test that too
-#                   (on by default where CI=true, unless time is short)
 
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
-
-# In CI, the sanitizer build starts only this early, in seconds: it takes about
-# as long as all before it.
-sanitize_deadline=1500
 
 prebuilt=
 sanitize=
@@ -28,7 +23,7 @@ while [ $# -gt 0 ]; do
       ;;
     --sanitize) sanitize=yes ;;
     -h | --help)
-      sed -n '4,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '4,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) moe_die "unknown argument '$1'; see scripts/test.sh --help" ;;
@@ -58,13 +53,6 @@ else
   run_suites "$moe_root/build/release" release
 fi
 
-if [ -z "$sanitize" ] && [ -z "$prebuilt" ] && [ "${CI:-}" = true ]; then
-  if [ $SECONDS -lt $sanitize_deadline ]; then
-    sanitize=yes
-  else
-    echo "note: $SECONDS s have passed; the sanitizer build is left out"
-  fi
-fi
 if [ -n "$sanitize" ]; then
   moe_build asan-ubsan
   run_suites "$moe_root/build/asan-ubsan" asan-ubsan

@@ -293,13 +293,9 @@ void mlir::moe::createEpilogue(KernelBuilder &b, const KernelPlan &plan,
   EpilogueBuilder(b, plan, ids, tile, registers, operands).create();
 }
 
-/// x / (1 + exp(-y)): x times the logistic function of y. The approximate
-/// exponential is an instruction of the GPU; the exact one is a call into a
-/// library that a machine without a CUDA toolkit does not have.
+/// x / (1 + exp(-y)): x times the logistic function of y.
 static Value createLogisticProduct(ImplicitLocOpBuilder &b, Value x, Value y) {
-  Value negated = arith::NegFOp::create(b, y);
-  Value exponential =
-      math::ExpOp::create(b, negated, arith::FastMathFlags::afn);
+  Value exponential = math::ExpOp::create(b, arith::NegFOp::create(b, y));
   Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1.0f));
   return arith::DivFOp::create(b, x,
                                arith::AddFOp::create(b, exponential, one));

@@ -79,6 +79,40 @@ private:
 
 } // namespace
 
+namespace {
+/// exp of an f32 as ex2.approx of x * log2(e): 2 ulp (PTX ISA, "ex2"), far
+/// below the rounding to the 16-bit results it is used for.
+struct ExpToInstruction : public OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "is not on f32");
+    Value log2E = arith::ConstantOp::create(
+        rewriter, op.getLoc(), rewriter.getF32FloatAttr(1.4426950408889634f));
+    Value exponent =
+        arith::MulFOp::create(rewriter, op.getLoc(), op.getOperand(), log2E);
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.ex2.approx"),
+        ValueRange(exponent));
+    return success();
+  }
+};
+
+/// fma as the instruction that every GPU has.
+struct FmaToInstruction : public OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::FMAOp>(op, op.getType(),
+                                             op->getOperands());
+    return success();
+  }
+};
+} // namespace
+
 gpu::GPUModuleOp ConvertMoEToNVGPU::getKernelModule(Location loc) {
   if (kernelModule)
     return kernelModule;
@@ -426,8 +460,13 @@ void ConvertMoEToNVGPU::runOnOperation() {
       return signalPassFailure();
   if (!kernelModule)
     return;
-  // erf has no instruction; without this it would be a library call.
-  RewritePatternSet patterns(&getContext());
-  populatePolynomialApproximateErfPattern(patterns);
-  walkAndApplyPatterns(kernelModule, std::move(patterns));
+  // Without these, erf, exp and fma would be calls into a library that a
+  // machine without a CUDA toolkit does not have. The polynomial of erf
+  // contains fmas.
+  RewritePatternSet erfPatterns(&getContext());
+  populatePolynomialApproximateErfPattern(erfPatterns);
+  walkAndApplyPatterns(kernelModule, std::move(erfPatterns));
+  RewritePatternSet mathPatterns(&getContext());
+  mathPatterns.add<ExpToInstruction, FmaToInstruction>(&getContext());
+  walkAndApplyPatterns(kernelModule, std::move(mathPatterns));
 }

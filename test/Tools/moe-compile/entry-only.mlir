@@ -22,9 +22,6 @@
 // RUN:   | FileCheck %s --check-prefix=NOWHERE
 // NOWHERE: no function @nowhere with a body
 
-// RUN: not moe-compile %s -o - 2>&1 | FileCheck %s --check-prefix=SEVERAL
-// SEVERAL: error: @matmul and @wide are public; name one by --entry
-
 memref.global "private" @data : memref<1xi32> = dense<7>
 
 func.func @matmul(%x: tensor<?x64xbf16>, %w: tensor<4x64x64xbf16>,
