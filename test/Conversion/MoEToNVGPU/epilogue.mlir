@@ -113,7 +113,8 @@ func.func @bias_scale_scatter(%x: memref<?x64xbf16>, %w: memref<4x72x64xbf16>, %
 // CHECK: %[[UP:.+]] = arith.select %[[IS_UP]], %[[ODD]], %[[TAKEN]]
 // silu: x / (1 + exp(-x)), by the approximate exponential.
 // CHECK: %[[NEGATED:.+]] = arith.negf %[[GATE]]
-// CHECK: %[[EXP:.+]] = math.exp %[[NEGATED]] fastmath<afn>
+// CHECK: %[[SCALED:.+]] = arith.mulf %[[NEGATED]], %{{.+}}
+// CHECK: %[[EXP:.+]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%[[SCALED]])
 // CHECK: %[[DIVISOR:.+]] = arith.addf %[[EXP]], %{{.+}}
 // CHECK: %[[SILU:.+]] = arith.divf %[[GATE]], %[[DIVISOR]]
 // CHECK: arith.mulf %[[SILU]], %[[UP]]
@@ -195,7 +196,7 @@ func.func @unswapped_concat(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %of
 // No activation leaves an op behind that becomes a library call.
 // CHECK-LABEL: llvm.func @grouped_matmul_0
 // CHECK-NOT: math.erf
-// CHECK: math.exp %{{.+}} fastmath<afn>
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx"
 // CHECK-NOT: math.tanh
 // CHECK: llvm.return
 func.func @gelus(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %y: memref<?x64xbf16>) {
@@ -211,6 +212,6 @@ func.func @gelus(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5
 }
 // CHECK-LABEL: llvm.func @grouped_matmul_1
 // CHECK-NOT: math.erf
-// CHECK: math.fma
+// CHECK: llvm.intr.fma
 // CHECK-NOT: math.erf
 // CHECK: llvm.return
