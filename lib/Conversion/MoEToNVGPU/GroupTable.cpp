@@ -32,18 +32,13 @@ GroupTable::GroupTable(KernelBuilder &b, const KernelPlan &plan, Value shared)
 
 Value GroupTable::loadGroup(KernelBuilder &b, Value groups, Value position,
                             Value numRows) const {
-  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), position);
-  Value pointer = LLVM::GEPOp::create(b, groups.getType(), plan.groupsType,
-                                      groups, ArrayRef<LLVM::GEPArg>{wide});
-  Value value = LLVM::LoadOp::create(b, plan.groupsType, pointer);
+  Value value = GlobalArray{groups, plan.groupsType}.load(b, position);
   if (plan.groupsType.getWidth() == 32) {
     value = arith::MaxSIOp::create(b, value, b.i32(0));
     return arith::MinSIOp::create(b, value, numRows);
   }
-  Value zero = arith::ConstantIntOp::create(b, 0, 64);
-  Value limit = arith::ExtUIOp::create(b, b.getI64Type(), numRows);
-  value = arith::MaxSIOp::create(b, value, zero);
-  value = arith::MinSIOp::create(b, value, limit);
+  value = arith::MaxSIOp::create(b, value, b.i64(0));
+  value = arith::MinSIOp::create(b, value, b.toI64Unsigned(numRows));
   return arith::TruncIOp::create(b, b.getI32Type(), value);
 }
 

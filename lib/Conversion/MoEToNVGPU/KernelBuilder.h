@@ -52,7 +52,19 @@ public:
   Value minUnsigned(Value lhs, Value rhs);
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
   Value logicalAnd(Value lhs, Value rhs);
+  Value logicalOr(Value lhs, Value rhs);
   Value select(Value condition, Value ifTrue, Value ifFalse);
+
+  Value i64(int64_t value);
+  /// `value` as i64; an i32 is extended, by its sign if it has one.
+  Value toI64Unsigned(Value value);
+  Value toI64Signed(Value value);
+
+  Value f32(float value);
+  /// `value`, which has at most 32 bits, as f32.
+  Value toF32(Value value);
+  /// `value`, an f32, rounded to `type`.
+  Value roundTo(Type type, Value value);
 
   /// A `memref` view of the block's shared memory at a byte offset (index).
   MemRefType sharedType(ArrayRef<int64_t> shape, Type element);
@@ -67,6 +79,17 @@ public:
 
   /// A value of another lane of the warp.
   Value shuffle(gpu::ShuffleMode mode, Value value, int64_t offset);
+};
+
+/// Global memory as an array.
+struct GlobalArray {
+  Value pointer;
+  Type element;
+
+  /// `position` is an i64, or an i32 that is not negative.
+  Value getAddress(KernelBuilder &b, Value position) const;
+  Value load(KernelBuilder &b, Value position) const;
+  void store(KernelBuilder &b, Value value, Value position) const;
 };
 
 /// Where a thread stands in its block; the warp and warpgroup indices are the

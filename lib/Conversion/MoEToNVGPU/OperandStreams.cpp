@@ -83,15 +83,10 @@ Value OperandStreams::loadTokenOfRow(KernelBuilder &b, Value row) const {
   b.setInsertionPointToStart(ifOp.elseBlock());
   scf::YieldOp::create(b, none);
   b.setInsertionPointToStart(ifOp.thenBlock());
-  Value position = arith::ExtUIOp::create(b, b.getI64Type(), row);
-  Value address = LLVM::GEPOp::create(b, gather.getType(), plan.gatherType,
-                                      gather, ArrayRef<LLVM::GEPArg>{position});
-  Value token = LLVM::LoadOp::create(b, plan.gatherType, address);
+  Value token = GlobalArray{gather, plan.gatherType}.load(b, row);
   if (plan.gatherType.getWidth() == 64) {
     Value low = arith::TruncIOp::create(b, b.getI32Type(), token);
-    Value fits =
-        b.compare(arith::CmpIPredicate::eq, token,
-                  arith::ExtSIOp::create(b, b.getI64Type(), low).getResult());
+    Value fits = b.compare(arith::CmpIPredicate::eq, token, b.toI64Signed(low));
     token = b.select(fits, low, none);
   }
   scf::YieldOp::create(b, token);

@@ -35,8 +35,8 @@ func.func @offsets(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref
 // CHECK-LABEL: llvm.func @grouped_matmul_0
 // CHECK-SAME: %[[R:[^,:]+]]: i32)
 // CHECK: %[[OFFSET:.+]] = llvm.load %{{.+}} : !llvm.ptr<1> -> i64
-// CHECK: %[[LIMIT:.+]] = arith.extui %[[R]] : i32 to i64
 // CHECK: %[[POSITIVE:.+]] = arith.maxsi %[[OFFSET]], %c0_i64
+// CHECK: %[[LIMIT:.+]] = arith.extui %[[R]] : i32 to i64
 // CHECK: %[[CLAMPED:.+]] = arith.minsi %[[POSITIVE]], %[[LIMIT]]
 // CHECK: arith.trunci %[[CLAMPED]] : i64 to i32
 func.func @offsets_i64(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi64>, %y: memref<?x64xbf16>) {
