@@ -13,6 +13,7 @@
 #include "GroupedMatmulKernel.h"
 #include "KernelBuilder.h"
 #include "LayerKernels.h"
+#include "RouteKernel.h"
 
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/Transforms/Transforms.h"
@@ -55,6 +56,7 @@ private:
   LogicalResult convertGroupedMatmul(GroupedMatmulInterface op);
   /// Gives `op` a copy of the rows that it gathers.
   void copyGatheredRows(GroupedMatmulInterface op);
+  LogicalResult convertRoute(RouteOp op);
   LogicalResult convertDispatch(DispatchOp op);
   LogicalResult convertCombine(CombineOp op);
   LogicalResult convertFill(linalg::FillOp op);
@@ -301,6 +303,64 @@ static LogicalResult verifyOperands(Operation *op, ValueRange matrices) {
   return success();
 }
 
+static Type getElementType(Value memref) {
+  return cast<MemRefType>(memref.getType()).getElementType();
+}
+
+LogicalResult ConvertMoEToNVGPU::convertRoute(RouteOp op) {
+  if (failed(verifyOperands(
+          op, {op.getLogits(), op.getWeightsInit(), op.getIndicesInit()})))
+    return failure();
+  RouteShape shape;
+  shape.logits = cast<FloatType>(getElementType(op.getLogits()));
+  if (op.getBias())
+    shape.bias = cast<FloatType>(getElementType(op.getBias()));
+  shape.weights = cast<FloatType>(getElementType(op.getWeightsInit()));
+  shape.index = cast<IntegerType>(getElementType(op.getIndicesInit()));
+  shape.scoring = op.getScoring();
+  shape.renormalize = op.getRenormalize();
+  shape.numExperts = op.getNumExperts();
+  shape.topK = op.getTopK();
+  shape.sharedExperts = op.getSharedExperts();
+  shape.numGroups = op.getNGroup();
+  shape.topKGroups = op.getTopkGroup();
+  shape.scaling = op.getScaling().convertToFloat();
+  if (shape.numExperts > kMaxRouteExperts || shape.topK > kMaxRouteTopK)
+    return op.emitOpError("chooses ")
+           << shape.topK << " of " << shape.numExperts
+           << " experts; the GPU kernel chooses at most " << kMaxRouteTopK
+           << " of " << kMaxRouteExperts << ": use --target=cpu";
+  if (op.getBias() &&
+      !cast<MemRefType>(op.getBias().getType()).hasStaticShape())
+    return op.emitOpError("has a bias of a dynamic size; the GPU kernel needs "
+                          "it static");
+  std::string key = "route";
+  llvm::raw_string_ostream os(key);
+  os << op->getAttrDictionary();
+  for (Type type : {Type(shape.logits), Type(shape.bias), Type(shape.weights),
+                    Type(shape.index)})
+    os << ',' << type;
+  for (int64_t size : {shape.numExperts, shape.topK})
+    os << ',' << size;
+  LLVM::LLVMFuncOp kernel =
+      getKernel(op, key, "route", [&](KernelBuilder &b, StringRef name) {
+        return createRouteKernel(b, name, shape);
+      });
+  KernelBuilder b(op.getLoc(), OpBuilder(op));
+  Value numTokens = createLeastSize(
+      b, {op.getLogits(), op.getWeightsInit(), op.getIndicesInit()});
+  SmallVector<Value> arguments = {op.getLogits()};
+  if (op.getBias())
+    arguments.push_back(op.getBias());
+  arguments.append({op.getWeightsInit(), op.getIndicesInit(),
+                    arith::IndexCastOp::create(b, b.getI32Type(), numTokens)});
+  launch(b, kernel,
+         arith::CeilDivUIOp::create(b, numTokens, b.index(kRouteTokens)),
+         kRouteTokens * kWarpThreads, 0, arguments);
+  op.erase();
+  return success();
+}
+
 LogicalResult ConvertMoEToNVGPU::convertDispatch(DispatchOp op) {
   if (failed(verifyOperands(op, {op.getIndices(), op.getRowOfPairInit()})))
     return failure();
@@ -338,15 +398,12 @@ LogicalResult ConvertMoEToNVGPU::convertCombine(CombineOp op) {
     matrices.push_back(op.getWeights());
   if (failed(verifyOperands(op, matrices)))
     return failure();
-  auto elementType = [](Value value) {
-    return cast<MemRefType>(value.getType()).getElementType();
-  };
   CombineShape shape;
-  shape.rows = cast<FloatType>(elementType(op.getRows()));
+  shape.rows = cast<FloatType>(getElementType(op.getRows()));
   if (op.getWeights())
-    shape.weights = cast<FloatType>(elementType(op.getWeights()));
-  shape.result = cast<FloatType>(elementType(op.getInit()));
-  shape.index = cast<IntegerType>(elementType(op.getRowOfPair()));
+    shape.weights = cast<FloatType>(getElementType(op.getWeights()));
+  shape.result = cast<FloatType>(getElementType(op.getInit()));
+  shape.index = cast<IntegerType>(getElementType(op.getRowOfPair()));
   shape.topK = cast<MemRefType>(op.getRowOfPair().getType()).getDimSize(1);
   shape.columns = cast<MemRefType>(op.getInit().getType()).getDimSize(1);
   std::string key = "combine";
@@ -428,6 +485,7 @@ LogicalResult ConvertMoEToNVGPU::convertCopy(memref::CopyOp op) {
 LogicalResult ConvertMoEToNVGPU::convert(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](GroupedMatmulInterface op) { return convertGroupedMatmul(op); })
+      .Case([&](RouteOp op) { return convertRoute(op); })
       .Case([&](DispatchOp op) { return convertDispatch(op); })
       .Case([&](CombineOp op) { return convertCombine(op); })
       .Case([&](linalg::FillOp op) { return convertFill(op); })
