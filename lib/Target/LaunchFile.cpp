@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -312,6 +313,17 @@ FailureOr<json::Array> LaunchFileBuilder::createConditions(Operation *user) {
   return result;
 }
 
+/// True if `kernel` is made to start before the one ahead of it has ended.
+static bool waitsForDependencies(LLVM::LLVMFuncOp kernel) {
+  return kernel
+      .walk([](NVVM::GriddepcontrolOp op) {
+        return op.getKind() == NVVM::GridDepActionKind::wait
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
       op, op.getKernelAttr());
@@ -350,6 +362,8 @@ LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
                       {"block", std::move(block)},
                       {"shared_memory", std::move(sharedMemory)},
                       {"parameters", std::move(parameters)}};
+  if (waitsForDependencies(kernel))
+    launch["programmatic"] = true;
   if (!conditions.empty()) {
     FailureOr<json::Array> when = createConditions(op);
     if (failed(when))

@@ -8,6 +8,7 @@
 // warpgroup produces and the others consume, through a ring of stages:
 //
 //   warp 0      init barriers |
+//   all         wait for the kernels before this one in the stream
 //   warp 1      group table   |  barrier
 //   producer                     load 0  load 1  load 2  ...  (waits: empty)
 //   consumers                            mma 0   mma 1   ...  | store tile
@@ -146,6 +147,7 @@ void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
       ring.initBarriers(b);
     });
   });
+  createDependencyWait(b);
   b.createIf(isWarp(1),
              [&] { table.build(b, args.groups, args.numRows, ids.lane); });
   gpu::BarrierOp::create(b);
@@ -250,6 +252,7 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
   ThreadIds ids(b);
   Ring ring(b, plan, shared);
   GroupTable table(b, plan, shared);
+  createDependentsLaunch(b);
   createPrologue(ids, args, ring, table);
 
   Value mapA = plan.isSwapped ? args.weightMap : args.tokenMap;

@@ -183,6 +183,14 @@ LLVM::LLVMFuncOp mlir::moe::createKernelFunction(KernelBuilder &b,
   return function;
 }
 
+void mlir::moe::createDependentsLaunch(KernelBuilder &b) {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
+}
+
+void mlir::moe::createDependencyWait(KernelBuilder &b) {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+}
+
 Value mlir::moe::createWarpScan(KernelBuilder &b, Value value, Value lane,
                                 function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = 1; distance < kWarpThreads; distance *= 2) {

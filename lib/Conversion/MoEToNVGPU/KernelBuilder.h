@@ -107,6 +107,14 @@ LLVM::LLVMFuncOp createKernelFunction(KernelBuilder &b, StringRef name,
                                       ArrayRef<Type> parameters,
                                       int64_t numReadOnly, int64_t numThreads);
 
+/// Emits, at the start of a kernel, that the kernel behind it in the stream may
+/// start as soon as there is room for it.
+void createDependentsLaunch(KernelBuilder &b);
+/// Waits until the kernels ahead of it in the stream have ended and what they
+/// wrote can be seen. By every thread, before it reads or writes memory that
+/// another kernel may write or read.
+void createDependencyWait(KernelBuilder &b);
+
 /// Inclusive scan of `value` over the lanes of a warp by an associative
 /// `combine`.
 Value createWarpScan(KernelBuilder &b, Value value, Value lane,

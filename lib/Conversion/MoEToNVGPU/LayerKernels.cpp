@@ -187,6 +187,8 @@ LLVM::LLVMFuncOp mlir::moe::createDispatchKernel(KernelBuilder &b,
       /*numReadOnly=*/1, kDispatchThreads);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
+  createDependentsLaunch(b);
+  createDependencyWait(b);
   DispatchKernelBuilder(b, function, indexType, numExperts, topK).create();
   LLVM::ReturnOp::create(b, ValueRange());
   return function;
@@ -209,6 +211,8 @@ createPointwiseKernel(KernelBuilder &b, StringRef name, int64_t numPointers,
       createKernelFunction(b, name, parameters, numReadOnly, kPointwiseThreads);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
+  createDependentsLaunch(b);
+  createDependencyWait(b);
   Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value position =

@@ -368,6 +368,8 @@ LLVM::LLVMFuncOp mlir::moe::createRouteKernel(KernelBuilder &b, StringRef name,
       b, name, parameters, numReadOnly, kRouteTokens * kWarpThreads);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
+  createDependentsLaunch(b);
+  createDependencyWait(b);
   RouteKernelBuilder(b, function, shape).create();
   LLVM::ReturnOp::create(b, ValueRange());
   return function;

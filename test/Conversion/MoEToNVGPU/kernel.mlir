@@ -21,11 +21,17 @@
 // CHECK: %[[ROW_STARTS:.+]] = memref.view %{{.+}}[%c55344][] : {{.*}} to memref<5xi32,
 // CHECK: %[[TILE_STARTS:.+]] = memref.view %{{.+}}[%c55364][] : {{.*}} to memref<5xi32,
 
+// The next kernel of the stream may start; this one touches no memory of
+// others before the kernels ahead of it have ended.
+// CHECK: nvvm.griddepcontrol launch_dependents
+
 // A stage is full after the producer's arrival, empty after both consumers'.
 // CHECK: nvvm.elect.sync
 // CHECK: nvgpu.mbarrier.init %[[FULL]][%{{.+}}], %c1 :
 // CHECK: nvgpu.mbarrier.init %[[EMPTY]][%{{.+}}], %c2 :
 // CHECK: nvvm.fence.mbarrier.init
+// CHECK-NOT: !llvm.ptr<1> ->
+// CHECK: nvvm.griddepcontrol wait
 // CHECK: llvm.load %{{.+}} : !llvm.ptr<1> -> i32
 // CHECK: gpu.barrier
 

@@ -8,6 +8,8 @@
 // CHECK: %[[BLOCKS:.+]] = arith.ceildivui %[[TOKENS]], %c4
 // CHECK: gpu.launch_func @moe_kernels::@route_0 blocks in (%[[BLOCKS]], %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c0_i32 args(%[[L]] : {{[^,]+}}, %[[W]] : {{[^,]+}}, %[[I]] : {{[^,]+}}, %[[TOKENS32]] : i32)
 // CHECK: llvm.func @route_0(%arg0: !llvm.ptr<1> {llvm.readonly}, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: i32)
+// CHECK-NOT: llvm.load
+// CHECK: nvvm.griddepcontrol wait
 // CHECK: %[[LANE:.+]] = arith.remui %{{.+}}, %c32_i32
 // CHECK: arith.cmpi ult, %[[TOKEN:.+]], %arg3
 // Two slots a lane, the second with 8 experts; lanes without one hold -inf.
