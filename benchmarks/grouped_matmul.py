@@ -103,7 +103,7 @@ def schedules(shape, tokens):
     result = []
     for n in sorted(widths):
         for warpgroups in (1, 2):
-            stage = (64 * warpgroups + n) * 128 + 16
+            stage = (64 * warpgroups + n) * 128 + 32
             stages = (MAX_SHARED_BYTES - 8 * (experts + 1)) // stage
             result.append((n, warpgroups, min(MAX_STAGES, stages)))
     return result

@@ -4,13 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A persistent kernel: every block takes each gridDim-th tile. In a block, one
-// warpgroup produces and the others consume, through a ring of stages:
+// A persistent kernel: every block takes tiles from a queue until there are
+// none. In a block, one warpgroup produces and the others consume, through a
+// ring of stages:
 //
 //   warp 0      init barriers |
 //   all         wait for the kernels before this one in the stream
 //   warp 1      group table   |  barrier
 //   producer                     load 0  load 1  load 2  ...  (waits: empty)
+//                                take the next tile
 //   consumers                            mma 0   mma 1   ...  | store tile
 //                                                release 0    (waits: full)
 //
@@ -56,20 +58,23 @@ private:
   void createPrologue(const ThreadIds &ids, const KernelArguments &args,
                       const Ring &ring, const GroupTable &table);
   void createProducer(const ThreadIds &ids, const Ring &ring,
-                      const GroupTable &table, const OperandStreams &streams);
+                      const GroupTable &table, const TileQueue &queue,
+                      const OperandStreams &streams);
+  RingPosition createTileOfProducer(const Ring &ring, const WorkTile &tile,
+                                    RingPosition position,
+                                    const OperandStreams &streams);
   void createConsumer(const ThreadIds &ids, const Ring &ring,
-                      const GroupTable &table, const Accumulator &accumulator,
+                      const Accumulator &accumulator,
                       const EpilogueOperands &operands);
   RingPosition createTileOfConsumer(const ThreadIds &ids, const Ring &ring,
                                     const WorkTile &tile, RingPosition position,
                                     const Accumulator &accumulator,
                                     const EpilogueOperands &operands);
 
-  /// Emits a loop over this block's tiles that carries a ring position through
-  /// `body`.
-  void createTileLoop(
-      const GroupTable &table, RingPosition start,
-      function_ref<RingPosition(const WorkTile &, RingPosition)> body);
+  /// By one thread of a warp, or where a gather takes the whole warp (which
+  /// `lane` is of) by its first lane: emits `body`, which makes an i32, and
+  /// hands that to all.
+  Value createOnce(Value lane, function_ref<Value()> body);
 
   KernelBuilder &b;
   const KernelPlan &plan;
@@ -153,47 +158,71 @@ void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
   gpu::BarrierOp::create(b);
 }
 
-void GroupedMatmulKernelBuilder::createTileLoop(
-    const GroupTable &table, RingPosition start,
-    function_ref<RingPosition(const WorkTile &, RingPosition)> body) {
-  auto toIndex = [&](Value value) { return b.toIndex(value); };
-  Value first = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
-  Value step = toIndex(NVVM::GridDimXOp::create(b, b.getI32Type()));
-  auto loop = scf::ForOp::create(b, first, table.getNumTiles(b), step,
-                                 ValueRange{start.stage, start.phase});
+Value GroupedMatmulKernelBuilder::createOnce(Value lane,
+                                             function_ref<Value()> body) {
+  if (!plan.gatherType)
+    return body();
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
+  auto ifOp = scf::IfOp::create(b, b.getI32Type(), isFirst,
+                                /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(b, b.i32(0));
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  scf::YieldOp::create(b, body());
+  b.setInsertionPointAfter(ifOp);
+  return b.shuffle(gpu::ShuffleMode::IDX, ifOp.getResult(0), 0);
+}
+
+RingPosition GroupedMatmulKernelBuilder::createTileOfProducer(
+    const Ring &ring, const WorkTile &tile, RingPosition position,
+    const OperandStreams &streams) {
+  SmallVector<Value> tokenRows = streams.getTokenRows(b, tile);
+  auto loop = scf::ForOp::create(b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
+                                 ValueRange{position.stage, position.phase});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  WorkTile tile = table.getTile(b, loop.getInductionVar());
-  RingPosition position =
-      body(tile, {loop.getRegionIterArg(0), loop.getRegionIterArg(1)});
-  scf::YieldOp::create(b, ValueRange{position.stage, position.phase});
+  RingPosition at = {loop.getRegionIterArg(0), loop.getRegionIterArg(1)};
+  streams.load(b, ring, at, tile, tokenRows, loop.getInductionVar());
+  RingPosition next = ring.advance(b, at);
+  scf::YieldOp::create(b, ValueRange{next.stage, next.phase});
+  return {loop.getResult(0), loop.getResult(1)};
 }
 
 void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
                                                 const Ring &ring,
                                                 const GroupTable &table,
+                                                const TileQueue &queue,
                                                 const OperandStreams &streams) {
-  Value warp = b.i32(plan.warpgroups * (kWarpgroupThreads / kWarpThreads));
-  Value isFirstWarp = b.compare(arith::CmpIPredicate::eq, ids.warp, warp);
   auto produce = [&] {
-    createTileLoop(
-        table, ring.getProducerStart(b),
-        [&](const WorkTile &tile, RingPosition position) -> RingPosition {
-          SmallVector<Value> tokenRows = streams.getTokenRows(b, tile);
-          auto loop =
-              scf::ForOp::create(b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
-                                 ValueRange{position.stage, position.phase});
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(loop.getBody());
-          RingPosition at = {loop.getRegionIterArg(0),
-                             loop.getRegionIterArg(1)};
-          streams.load(b, ring, at, tile, tokenRows, loop.getInductionVar());
-          RingPosition next = ring.advance(b, at);
-          scf::YieldOp::create(b, ValueRange{next.stage, next.phase});
-          return {loop.getResult(0), loop.getResult(1)};
+    Value numTiles = table.getNumTiles(b);
+    RingPosition start = ring.getProducerStart(b);
+    SmallVector<Value> carried = {queue.getFirst(b), start.stage, start.phase};
+    auto loop = scf::WhileOp::create(
+        b, ValueRange(carried).getTypes(), carried,
+        [&](OpBuilder &, Location, ValueRange args) {
+          Value isTile =
+              b.compare(arith::CmpIPredicate::ult, args[0], numTiles);
+          scf::ConditionOp::create(b, isTile, args);
+        },
+        [&](OpBuilder &, Location, ValueRange args) {
+          // Asked for now and needed after this tile's loads, the next tile
+          // costs no wait.
+          Value next = createOnce(ids.lane, [&] { return queue.takeNext(b); });
+          RingPosition end = createTileOfProducer(
+              ring, table.getTile(b, args[0]), {args[1], args[2]}, streams);
+          scf::YieldOp::create(b, ValueRange{next, end.stage, end.phase});
         });
+    RingPosition end = {loop.getResult(1), loop.getResult(2)};
+    ring.waitEmpty(b, end);
+    createOnce(ids.lane, [&] {
+      ring.announceEnd(b, end);
+      queue.leave(b);
+      return b.i32(0);
+    });
   };
-  b.createIf(isFirstWarp, [&] {
+  Value warp = b.i32(plan.warpgroups * (kWarpgroupThreads / kWarpThreads));
+  b.createIf(b.compare(arith::CmpIPredicate::eq, ids.warp, warp), [&] {
     // A gather takes all lanes of the warp, one row each.
     if (plan.gatherType)
       return produce();
@@ -233,16 +262,32 @@ RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
 }
 
 void GroupedMatmulKernelBuilder::createConsumer(
-    const ThreadIds &ids, const Ring &ring, const GroupTable &table,
-    const Accumulator &accumulator, const EpilogueOperands &operands) {
-  createTileLoop(table, ring.getConsumerStart(b),
-                 [&](const WorkTile &tile, RingPosition position) {
-                   return createTileOfConsumer(ids, ring, tile, position,
-                                               accumulator, operands);
-                 });
+    const ThreadIds &ids, const Ring &ring, const Accumulator &accumulator,
+    const EpilogueOperands &operands) {
+  RingPosition start = ring.getConsumerStart(b);
+  SmallVector<Value> position = {start.stage, start.phase};
+  SmallVector<Type> types(6, b.getI32Type());
+  scf::WhileOp::create(
+      b, types, position,
+      [&](OpBuilder &, Location, ValueRange args) {
+        RingPosition at = {args[0], args[1]};
+        ring.waitFull(b, at);
+        auto [tile, isTile] = ring.getTile(b, at);
+        scf::ConditionOp::create(b, isTile,
+                                 ValueRange{tile.expert, tile.firstRow,
+                                            tile.endRow, tile.outputTile,
+                                            at.stage, at.phase});
+      },
+      [&](OpBuilder &, Location, ValueRange args) {
+        RingPosition end = createTileOfConsumer(
+            ids, ring, {args[0], args[1], args[2], args[3]}, {args[4], args[5]},
+            accumulator, operands);
+        scf::YieldOp::create(b, ValueRange{end.stage, end.phase});
+      });
 }
 
 LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
+  TileQueue queue(TileQueue::createCounters(b, (name + "_counters").str()));
   LLVM::LLVMFuncOp function = createFunction(name);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
@@ -265,13 +310,13 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
     b.setInsertionPointToStart(roles.thenBlock());
     NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
                                    NVVM::SetMaxRegisterAction::decrease);
-    createProducer(ids, ring, table,
+    createProducer(ids, ring, table, queue,
                    OperandStreams(plan, shared, args.weightMap, args.tokenMap,
                                   args.gather, args.numRows, ids.lane));
     b.setInsertionPointToStart(roles.elseBlock());
     NVVM::SetMaxRegisterOp::create(b, getConsumerRegisters(plan.warpgroups),
                                    NVVM::SetMaxRegisterAction::increase);
-    createConsumer(ids, ring, table, Accumulator(plan, shared, mapA, mapB),
+    createConsumer(ids, ring, Accumulator(plan, shared, mapA, mapB),
                    args.epilogue);
   }
   LLVM::ReturnOp::create(b, ValueRange());

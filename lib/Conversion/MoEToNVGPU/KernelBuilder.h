@@ -9,6 +9,7 @@
 //
 //   Ring         stages of shared memory behind full and empty barriers
 //   GroupTable   which rows and tiles belong to which expert
+//   TileQueue    which block computes which tile
 //   WeightStream, TokenStream   TMA loads of one stage
 //   Accumulator  matrix instructions of one stage
 //   Epilogue     what happens to a finished tile
@@ -120,6 +121,15 @@ void createDependencyWait(KernelBuilder &b);
 Value createWarpScan(KernelBuilder &b, Value value, Value lane,
                      function_ref<Value(Value, Value)> combine);
 
+/// One unit of work: some tokens of one expert by some of its outputs. All i32.
+struct WorkTile {
+  Value expert;
+  /// First token row, and one past the last token row of the expert.
+  Value firstRow, endRow;
+  /// Index of the output tile within the expert.
+  Value outputTile;
+};
+
 /// A place in the ring: which stage, and the parity its barrier is in.
 struct RingPosition {
   Value stage, phase;
@@ -127,6 +137,8 @@ struct RingPosition {
 
 /// `stages` buffers of shared memory that a producer fills and consumers
 /// drain. Stage s is full when full[s] completes, empty when empty[s] does.
+/// With each stage goes the tile it is a part of, so that only the producer
+/// need know which comes next.
 class Ring {
 public:
   Ring(KernelBuilder &b, const KernelPlan &plan, Value shared);
@@ -142,7 +154,14 @@ public:
 
   void waitEmpty(KernelBuilder &b, RingPosition position) const;
   void waitFull(KernelBuilder &b, RingPosition position) const;
-  void expectBytes(KernelBuilder &b, RingPosition position) const;
+  /// By one thread, into an empty stage: the bytes to come, and their tile.
+  void announce(KernelBuilder &b, RingPosition position,
+                const WorkTile &tile) const;
+  /// The same, that no tile comes any more.
+  void announceEnd(KernelBuilder &b, RingPosition position) const;
+  /// The tile of a full stage, and whether there is one.
+  std::pair<WorkTile, Value> getTile(KernelBuilder &b,
+                                     RingPosition position) const;
   /// Gives back the stage before `position`.
   void releasePrevious(KernelBuilder &b, RingPosition position) const;
 
@@ -154,16 +173,7 @@ private:
   void wait(KernelBuilder &b, Value barriers, RingPosition position) const;
 
   const KernelPlan &plan;
-  Value full, empty;
-};
-
-/// One unit of work: some tokens of one expert by some of its outputs.
-struct WorkTile {
-  Value expert;
-  /// First token row, and one past the last token row of the expert.
-  Value firstRow, endRow;
-  /// Index of the output tile within the expert.
-  Value outputTile;
+  Value full, empty, records;
 };
 
 /// Row and tile ranges of the experts, in shared memory, made from whatever
@@ -174,7 +184,7 @@ public:
 
   /// By one whole warp: fills the table from `groups` (a global pointer).
   void build(KernelBuilder &b, Value groups, Value numRows, Value lane) const;
-  /// Number of tiles of all experts, as index.
+  /// Number of tiles of all experts.
   Value getNumTiles(KernelBuilder &b) const;
   /// Tile number `index` of them: experts ascending; within an expert the token
   /// tiles that share weights are neighbours.
@@ -190,6 +200,28 @@ private:
 
   const KernelPlan &plan;
   Value rowStarts, tileStarts;
+};
+
+/// Hands out the numbers of tiles to blocks: to each its own index first, then
+/// whichever is next, so that a block which is slow takes fewer. The counters
+/// are zero between launches; launches of one kernel must not overlap.
+class TileQueue {
+public:
+  explicit TileQueue(LLVM::GlobalOp counters) : counters(counters) {}
+
+  /// Declares a kernel's counters at the builder's insertion point.
+  static LLVM::GlobalOp createCounters(KernelBuilder &b, StringRef name);
+
+  Value getFirst(KernelBuilder &b) const;
+  /// By one thread of the block: a number that no other block gets.
+  Value takeNext(KernelBuilder &b) const;
+  /// By one thread of every block, once, after the last number it takes.
+  void leave(KernelBuilder &b) const;
+
+private:
+  Value getCounter(KernelBuilder &b, int64_t counter) const;
+
+  LLVM::GlobalOp counters;
 };
 
 /// A TMA descriptor of the kernel, seen as nvgpu's type.

@@ -204,9 +204,11 @@ LogicalResult KernelPlan::layOutTiles(GroupedMatmulInterface op) {
 
 LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op) {
   stageBytes = a.getBytes() + b.getBytes();
-  barrierOffset = stages * stageBytes;
-  // A full and an empty barrier a stage, 8 bytes each; then for every expert
-  // and for the end the first row and the first token tile, 4 bytes each.
+  // For every stage the 16 bytes of a work tile, a full and an empty barrier, 8
+  // bytes each; then for every expert and for the end the first row and the
+  // first token tile, 4 bytes each.
+  recordOffset = stages * stageBytes;
+  barrierOffset = recordOffset + stages * 16;
   tableOffset = barrierOffset + stages * 2 * 8;
   sharedBytes = tableOffset + (numExperts + 1) * 2 * 4;
   if (sharedBytes <= kMaxSharedBytes)

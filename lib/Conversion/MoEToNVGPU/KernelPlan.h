@@ -76,7 +76,10 @@ struct KernelPlan {
   /// Tokens, and result columns, of one tile.
   int64_t tileTokens = 0, tileOutputs = 0;
   int64_t outputTiles = 0, kSteps = 0;
-  int64_t stageBytes = 0, barrierOffset = 0, tableOffset = 0, sharedBytes = 0;
+  /// Bytes of a stage, and where what follows the stages begins in shared
+  /// memory.
+  int64_t stageBytes = 0, recordOffset = 0, barrierOffset = 0, tableOffset = 0,
+          sharedBytes = 0;
 
   bool isGated() const { return gate != Gate::None; }
   const OperandTile &getWeightTile() const { return isSwapped ? a : b; }

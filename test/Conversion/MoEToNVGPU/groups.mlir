@@ -83,8 +83,9 @@ func.func @sizes_i64(%x: memref<?x64xbf16>, %w: memref<40x64x64xbf16>, %sizes: m
 // tiles that share weights are neighbours.
 // CHECK-LABEL: llvm.func @grouped_matmul_swapped_0
 // CHECK: nvvm.setmaxregister decrease
-// CHECK: scf.for %[[INDEX:.+]] = %{{.+}} to %{{.+}} step
-// CHECK-NEXT: arith.divui %[[INDEX]], %c3
+// CHECK: scf.while
+// CHECK: } do {
+// CHECK: arith.divui %{{.+}}, %c3_i32
 // CHECK-COUNT-9: arith.cmpi ule
 // CHECK-NOT: arith.cmpi ule
 // CHECK: %[[OUTPUT_TILE:.+]] = arith.divui %[[LOCAL:.+]], %[[TOKEN_TILES:.+]] : i32

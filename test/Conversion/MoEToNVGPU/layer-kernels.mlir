@@ -154,6 +154,12 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK: llvm.func @grouped_matmul_swapped_0({{.*}}, %arg2: !llvm.ptr<1> {llvm.readonly}, %arg3: !llvm.ptr<1> {llvm.readonly}, %arg4: !llvm.ptr<1>, %[[R:.+]]: i32)
 // CHECK: nvvm.setmaxregister decrease
 // CHECK-NOT: nvvm.elect.sync
+// One lane takes the next tile for all.
+// CHECK: scf.while
+// CHECK: %[[IS_FIRST:.+]] = arith.cmpi eq, %{{.+}}, %c0_i32
+// CHECK: %[[TAKEN:.+]] = scf.if %[[IS_FIRST]] -> (i32)
+// CHECK: llvm.atomicrmw add
+// CHECK: gpu.shuffle idx %[[TAKEN]]
 // Indices of 64 bits that do not fit 32 name no token.
 // CHECK: arith.cmpi ult, %{{.+}}, %[[R]]
 // CHECK: llvm.getelementptr %arg3[
@@ -163,7 +169,7 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[INDEX]], %[[SIGNED]]
 // CHECK: arith.select %[[FITS]], %[[LOW]], %c-1_i32
 // One lane announces the bytes of the stage, (320 + 40) rows, and the weights.
-// CHECK: arith.cmpi eq, %{{.+}}, %c0_i32
+// CHECK: scf.if %[[IS_FIRST]] {
 // CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c46080
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64x64xbf16,
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64xbf16,

@@ -106,7 +106,7 @@ static constexpr int64_t kStageRowBytes = 128;
 /// a table of the experts, for which at least 4 KiB are set aside.
 static constexpr int64_t kAlignmentBytes = 1024;
 static constexpr int64_t kTableBytes = 4096;
-static constexpr int64_t kBarrierBytes = 2 * 8 * kMaxStages;
+static constexpr int64_t kStageRecordBytes = (2 * 8 + 16) * kMaxStages;
 static constexpr int64_t kExpertBytes = 8;
 /// f32 accumulators that a thread can hold besides what else it needs.
 static constexpr int64_t kMaxAccumulators = 160;
@@ -131,7 +131,7 @@ int64_t mlir::moe::getNumStages(const Machine &machine, const Tile &tile,
   // More experts than bytes leave no stage, whatever their number.
   int64_t rows = std::min(experts, machine.sharedMemory) + 1;
   int64_t tableBytes =
-      std::max(kTableBytes, kBarrierBytes + rows * kExpertBytes);
+      std::max(kTableBytes, kStageRecordBytes + rows * kExpertBytes);
   int64_t stages = (machine.sharedMemory - kAlignmentBytes - tableBytes) /
                    tile.getStageBytes();
   return std::clamp<int64_t>(stages, 0, kMaxStages);
