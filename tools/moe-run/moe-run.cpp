@@ -14,6 +14,7 @@
 #include "moe/Execution/Inputs.h"
 #include "moe/Execution/Npy.h"
 #include "moe/Execution/Reference.h"
+#include "moe/Execution/Traffic.h"
 #include "moe/InitAll.h"
 #include "moe/Support/CrashGuard.h"
 #include "moe/Target/Compile.h"
@@ -513,9 +514,10 @@ static bool reportCheck(ArrayRef<HostTensor> results,
   return passed;
 }
 
-/// `weightBytes` is 0 if unknown.
+/// `traffic` is nothing if unknown.
 static void reportTimes(const Executor &executor, ArrayRef<double> times,
-                        int64_t weightBytes, llvm::json::Object &report) {
+                        std::optional<Traffic> traffic,
+                        llvm::json::Object &report) {
   SmallVector<double> sorted(times);
   llvm::sort(sorted);
   double median = sorted[sorted.size() / 2];
@@ -524,12 +526,14 @@ static void reportTimes(const Executor &executor, ArrayRef<double> times,
   if (sorted.size() > 1)
     llvm::outs() << " (median of " << sorted.size() << ", least "
                  << llvm::format("%.3f", sorted.front()) << ")";
-  if (weightBytes > 0 && median > 0.0) {
-    double rate = weightBytes / median / 1e6;
-    llvm::outs() << llvm::format(", %.1f MB of weights at %.1f GB/s",
-                                 weightBytes / 1e6, rate);
-    report["weight_bytes"] = weightBytes;
-    report["weight_gb_per_s"] = rate;
+  if (traffic && traffic->getTotal() > 0 && median > 0.0) {
+    auto bytes = static_cast<double>(traffic->getTotal());
+    llvm::outs() << llvm::format(
+        ", %.1f MB (%.1f of weights) at %.1f GB/s", bytes / 1e6,
+        static_cast<double>(traffic->weights) / 1e6, bytes / median / 1e6);
+    report["bytes"] = traffic->getTotal();
+    report["weight_bytes"] = traffic->weights;
+    report["gbytes_per_second"] = bytes / median / 1e6;
   }
   llvm::outs() << "\n";
   report["device"] = executor.getDeviceName();
@@ -575,7 +579,7 @@ static llvm::Expected<bool> runProgram(Program &program) {
 
   // First, so that a program that the reference cannot do fails early, and
   // while the module is as the user wrote it.
-  Reference reference;
+  std::vector<ReferenceTensor> reference;
   if (checkOption) {
     auto evaluated = evaluateReference(program.entry, inputs->getPointers());
     if (!evaluated)
@@ -589,6 +593,11 @@ static llvm::Expected<bool> runProgram(Program &program) {
       return specs.takeError();
     results = std::move(*specs);
   }
+  std::optional<Traffic> traffic;
+  if (auto measured = measureTraffic(program.entry, inputs->getPointers()))
+    traffic = *measured;
+  else
+    llvm::consumeError(measured.takeError());
   llvm::json::Object report{{"entry", program.entry.getName()}};
   if (llvm::Error error = runPasses(*program.module))
     return error;
@@ -599,12 +608,12 @@ static llvm::Expected<bool> runProgram(Program &program) {
   if (!run)
     return run.takeError();
 
-  reportTimes(**executor, run->milliseconds, reference.weightBytes, report);
+  reportTimes(**executor, run->milliseconds, traffic, report);
   for (auto [path, result] : llvm::zip(outputOptions, run->results))
     if (llvm::Error error = writeNpy(path, result, bits->has_value()))
       return error;
-  bool passed = !checkOption ||
-                reportCheck(run->results, reference.results, tolerance, report);
+  bool passed =
+      !checkOption || reportCheck(run->results, reference, tolerance, report);
   if (llvm::Error error = writeReport(std::move(report)))
     return error;
   return passed;
