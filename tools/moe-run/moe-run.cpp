@@ -402,8 +402,7 @@ getResultSpecs(func::FuncOp entry, const Inputs &inputs) {
                        " of @" + entry.getName() +
                        " from its arguments, as --device=cuda needs");
     Type type = cast<RankedTensorType>(value.getType()).getElementType();
-    specs.push_back(
-        {*getElementKind(type), *shape, findDestinationArgument(value)});
+    specs.push_back({*getElementKind(type), *shape});
   }
   return specs;
 }
