@@ -17,7 +17,6 @@ moe_packages=(
   libgtest-dev
   libmlir-22-dev
   libomp-22-dev
-  libxtensor-dev
   llvm-22-dev
   llvm-22-tools
   mlir-22-tools

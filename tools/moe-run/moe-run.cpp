@@ -24,7 +24,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -197,8 +196,6 @@ static llvm::Expected<Program> loadProgram(MLIRContext &context,
     program.module =
         mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(
             &block, &context, FileLineColLoc::get(&context, inputFile, 0, 0));
-    if (program.module && failed(verify(*program.module)))
-      return makeError("the input is not valid");
   } else {
     program.module = parseSourceFile<ModuleOp>(sourceMgr, config);
   }
@@ -222,12 +219,8 @@ static llvm::Error prepareModule(Program &program) {
   PassManager pm(program.module->getContext());
   pm.addPass(createSymbolDCEPass());
   buildFrontendPipeline(pm);
-  std::string name = program.entry.getName().str();
   if (failed(pm.run(*program.module)))
     return makeError("preparing the module failed");
-  program.entry = program.module->lookupSymbol<func::FuncOp>(name);
-  if (!program.entry)
-    return makeError("raising to the moe dialect removed @" + name);
   return llvm::Error::success();
 }
 
@@ -513,7 +506,20 @@ static bool reportCheck(ArrayRef<HostTensor> results,
   return passed;
 }
 
-/// `traffic` is nothing if unknown.
+/// Records what the program as the user wrote it moves; nothing if unknown.
+static std::optional<Traffic> reportTraffic(func::FuncOp entry,
+                                            const Inputs &inputs,
+                                            llvm::json::Object &report) {
+  llvm::Expected<Traffic> traffic = measureTraffic(entry, inputs.getPointers());
+  if (!traffic) {
+    report["bytes_unknown"] = llvm::toString(traffic.takeError());
+    return std::nullopt;
+  }
+  report["bytes"] = traffic->getTotal();
+  report["weight_bytes"] = traffic->weights;
+  return *traffic;
+}
+
 static void reportTimes(const Executor &executor, ArrayRef<double> times,
                         std::optional<Traffic> traffic,
                         llvm::json::Object &report) {
@@ -527,12 +533,11 @@ static void reportTimes(const Executor &executor, ArrayRef<double> times,
                  << llvm::format("%.3f", sorted.front()) << ")";
   if (traffic && traffic->getTotal() > 0 && median > 0.0) {
     auto bytes = static_cast<double>(traffic->getTotal());
+    double rate = bytes / median / 1e6;
     llvm::outs() << llvm::format(
         ", %.1f MB (%.1f of weights) at %.1f GB/s", bytes / 1e6,
-        static_cast<double>(traffic->weights) / 1e6, bytes / median / 1e6);
-    report["bytes"] = traffic->getTotal();
-    report["weight_bytes"] = traffic->weights;
-    report["gbytes_per_second"] = bytes / median / 1e6;
+        static_cast<double>(traffic->weights) / 1e6, rate);
+    report["gbytes_per_second"] = rate;
   }
   llvm::outs() << "\n";
   report["device"] = executor.getDeviceName();
@@ -592,12 +597,9 @@ static llvm::Expected<bool> runProgram(Program &program) {
       return specs.takeError();
     results = std::move(*specs);
   }
-  std::optional<Traffic> traffic;
-  if (auto measured = measureTraffic(program.entry, inputs->getPointers()))
-    traffic = *measured;
-  else
-    llvm::consumeError(measured.takeError());
   llvm::json::Object report{{"entry", program.entry.getName()}};
+  std::optional<Traffic> traffic =
+      reportTraffic(program.entry, *inputs, report);
   if (llvm::Error error = runPasses(*program.module))
     return error;
   auto executor = createExecutor(program, results);

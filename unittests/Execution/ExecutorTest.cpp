@@ -147,4 +147,18 @@ TEST_F(ExecutorTest, CudaChecksTheNumberOfResults) {
             "the compiled program has 3 results, but the function 0");
 }
 
+TEST_F(ExecutorTest, CpuNeedsAPublicFunctionOfTensors) {
+  auto expect = [&](StringRef entry, const std::string &message) {
+    auto executor = createCpuExecutor(*module, entry, CpuOptions());
+    ASSERT_FALSE(bool(executor));
+    EXPECT_EQ(llvm::toString(executor.takeError()), message);
+  };
+  expect("g", "there is no public function @g with a body");
+  module = parseSourceString<ModuleOp>(
+      "func.func @scalar(%x: f32) { return } func.func private @g()", &context);
+  expect("g", "there is no public function @g with a body");
+  expect("scalar", "@scalar has an argument or result that is not a ranked "
+                   "tensor of f32, f16, bf16, i32 or i64");
+}
+
 } // namespace

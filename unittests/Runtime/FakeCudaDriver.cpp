@@ -364,6 +364,7 @@ FAKE int cuFuncGetParamInfo(FakeFunction *function, size_t index,
 }
 
 FAKE int cuFuncLoad(FakeFunction *function) {
+  FAIL_IF_ASKED;
   log("cuFuncLoad ", function->name);
   return 0;
 }
@@ -515,6 +516,7 @@ FAKE int cuStreamSynchronize(FakeStream *stream) {
 }
 
 FAKE int cuStreamIsCapturing(FakeStream *stream, int *status) {
+  FAIL_IF_ASKED;
   *status = streamOf(stream).capturing ? 1 : 0;
   return 0;
 }

@@ -27,8 +27,8 @@
 
 // No rows, no bytes, and no rate.
 // REDEFINE: %{entry} = empty
-// RUN: %{run} --check-prefix=EMPTY --implicit-check-not=bytes
-// EMPTY: "device"
+// RUN: %{run} --check-prefix=EMPTY --implicit-check-not=gbytes
+// EMPTY: "bytes": 0,
 
 // Experts 0, 2 and one of 9, which is none; token 1 has none.
 // weights 2 * (6 * 8 * 2 + 8 * 3 * 2 + 6 * 4 + 8 * 4), tokens 2 * 8 * 2, results
@@ -46,14 +46,22 @@
 // ROUTED: "bytes": 480,
 // ROUTED: "weight_bytes": 256
 
-// What a matmul decides, or another op, is not.
+// What only the run knows.
 // REDEFINE: %{entry} = twice
-// RUN: %{run} --check-prefix=UNKNOWN --implicit-check-not=bytes
+// RUN: %{run} --check-prefix=TWICE --implicit-check-not='bytes"'
+// TWICE: "bytes_unknown": "'moe.grouped_matmul' decides the routing"
 // REDEFINE: %{entry} = branch
-// RUN: %{run} --check-prefix=UNKNOWN --implicit-check-not=bytes
+// RUN: %{run} --check-prefix=BRANCH --implicit-check-not='bytes"'
+// BRANCH: "bytes_unknown": "'scf.if' decides which ops run"
 // REDEFINE: %{entry} = called
-// RUN: %{run} --check-prefix=UNKNOWN --implicit-check-not=bytes
-// UNKNOWN: "device"
+// RUN: %{run} --check-prefix=CALLED
+// CALLED: "bytes_unknown": "'func.call' decides which ops run"
+// REDEFINE: %{entry} = blocks
+// RUN: %{run} --check-prefix=BLOCKS
+// BLOCKS: "bytes_unknown": "the function has several blocks"
+// REDEFINE: %{entry} = sized
+// RUN: %{run} --check-prefix=SIZED
+// SIZED: "bytes_unknown": "the size of a tensor is not known before the run"
 
 // RUN: moe-run %s --entry=rows | FileCheck %s --check-prefix=TEXT
 // TEXT: ms, 0.0 MB (0.0 of weights) at {{[0-9.]+}} GB/s
@@ -193,4 +201,25 @@ func.func @called(%x: tensor<7x8xbf16>, %w: tensor<3x4x8xbf16>,
       : (tensor<7x8xbf16>, tensor<3x4x8xbf16>, tensor<3x4xf32>, tensor<7x4xbf16>)
       -> tensor<7x4xbf16>
   return %0 : tensor<7x4xbf16>
+}
+
+func.func @blocks(%x: tensor<7x8xbf16>) -> tensor<7x8xbf16> {
+  cf.br ^end
+^end:
+  return %x : tensor<7x8xbf16>
+}
+
+func.func @sized(%x: tensor<7x8xbf16>, %w: tensor<3x4x8xbf16>)
+    -> tensor<7x4xbf16> {
+  %g = arith.constant dense<[0, 0, 3, 5]> : tensor<4xi32>
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %0 = tensor.dim %w, %c0 : tensor<3x4x8xbf16>
+  %1 = arith.addi %0, %c4 : index
+  %init = tensor.empty(%1) : tensor<?x4xbf16>
+  %y = moe.grouped_matmul
+      ins(%x, %w, %g : tensor<7x8xbf16>, tensor<3x4x8xbf16>, tensor<4xi32>)
+      outs(%init : tensor<?x4xbf16>) -> tensor<?x4xbf16>
+  %cast = tensor.cast %y : tensor<?x4xbf16> to tensor<7x4xbf16>
+  return %cast : tensor<7x4xbf16>
 }
