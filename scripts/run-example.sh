@@ -40,7 +40,8 @@ done
 
 if [ -z "$build" ]; then
   moe_install "${moe_packages[@]}"
-  moe_build release moe-compile moe-run
+  # moe-opt for the pages that start from here.
+  moe_build release moe-compile moe-opt moe-run
   build=$moe_root/build/release
 fi
 for tool in moe-compile moe-run; do

@@ -26,8 +26,10 @@ moe_packages=(
   python3-numpy
 )
 
+# Prints an error and, in lines of their own, what to do about it.
 moe_die() {
-  printf 'error: %s\n' "$@" >&2
+  printf 'error: %s\n' "$1" >&2
+  [ $# = 1 ] || printf '%s\n' "${@:2}" >&2
   exit 1
 }
 
