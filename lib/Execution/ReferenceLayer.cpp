@@ -201,10 +201,6 @@ public:
         hidden(tokens.shape[1]) {}
   llvm::Error checkSizes();
   Operand evaluate();
-  int64_t countBusyExperts() const {
-    return llvm::count_if(pairsOf,
-                          [](const auto &pairs) { return !pairs.empty(); });
-  }
 
 private:
   void evaluateExpert(int64_t expert, ArrayRef<int64_t> pairs);
@@ -298,14 +294,9 @@ void ExpertsLayer::evaluateExpert(int64_t expert, ArrayRef<int64_t> pairs) {
 }
 
 llvm::Expected<SmallVector<Operand>>
-mlir::moe::evaluateExperts(ExpertsOp op, OperandLookup lookup,
-                           int64_t &weightBytes) {
+mlir::moe::evaluateExperts(ExpertsOp op, OperandLookup lookup) {
   ExpertsLayer layer(op, lookup);
   if (llvm::Error error = layer.checkSizes())
     return error;
-  SmallVector<Operand> results = {layer.evaluate()};
-  weightBytes += layer.countBusyExperts() *
-                 (getExpertBytes(op.getGateUp(), lookup(op.getGateUp())) +
-                  getExpertBytes(op.getDown(), lookup(op.getDown())));
-  return results;
+  return SmallVector<Operand>{layer.evaluate()};
 }
