@@ -72,11 +72,13 @@ void Campaign::makeInput(uint64_t index) {
   state.inputSize = 0;
   state.setStage("mutation");
   Random random(options.seed, index);
-  StringRef seed = corpus.pickSeed(random).text;
-  state.setPipeline(options.pipeline.empty()
-                        ? pickPipeline(seed, corpus, options.backend, random)
-                        : options.pipeline);
-  state.roundTrip = random.oneIn(8);
+  bool isProgram = random.oneIn(10);
+  StringRef seed =
+      (isProgram ? corpus.pickProgram(random) : corpus.pickSeed(random)).text;
+  std::string pipeline =
+      isProgram ? pickCompilation(corpus, options.backend, random)
+                : pickPipeline(seed, corpus, options.backend, random);
+  state.setPipeline(options.pipeline.empty() ? pipeline : options.pipeline);
   state.setInput(makeText(seed, random));
   state.generating = false;
 }
@@ -85,7 +87,7 @@ bool Campaign::runInput() {
   ChildState &state = sandbox.getState();
   // A copy on the heap, where a sanitizer sees its end.
   std::string input = state.getInput().str();
-  Result result = executor.run(input, state.pipeline, state.roundTrip);
+  Result result = executor.run(input, state.pipeline);
   ++state.outcomes[static_cast<size_t>(result.outcome)];
   state.setBug(result.bug);
   return result.outcome != Outcome::Bug;
@@ -140,7 +142,6 @@ Event Campaign::describe(ChildEnd end) {
   event.input = state.getInput().str();
   event.pipeline = state.pipeline;
   event.stage = state.stage;
-  event.roundTrip = state.roundTrip;
   event.isTimeout = end == ChildEnd::Timeout;
   event.message = describeCrash(end);
   if (end == ChildEnd::Bug) {
@@ -244,7 +245,6 @@ bool Campaign::happensWith(const Event &event, StringRef input) {
   ChildEnd end = sandbox.run([&] {
     sandbox.startInput();
     state.generating = false;
-    state.roundTrip = event.roundTrip;
     state.setPipeline(event.pipeline);
     state.setInput(input);
     return runInput();
@@ -292,6 +292,17 @@ std::string Campaign::reduce(const Event &event) {
   return best;
 }
 
+/// What shows `event` with the input at `path`.
+static std::string getCommand(const Event &event, StringRef path) {
+  if (StringRef options = event.pipeline; options.consume_front("moe-compile"))
+    return ("moe-compile " + path + " --entry=<a function>" + options).str();
+  return ("moe-opt " + path +
+          " --allow-unregistered-dialect --pass-pipeline='builtin.module(" +
+          event.pipeline + ")'" +
+          (event.stage == "round trip" ? " --verify-roundtrip" : ""))
+      .str();
+}
+
 void Campaign::report(const Event &event) {
   auto &os = llvm::outs();
   os << (event.known.empty() ? "finding: " : "known: ") << event.signature
@@ -315,9 +326,7 @@ void Campaign::report(const Event &event) {
   }
   if (isText && input.size() < 4096)
     os << "  reduced input:\n" << input << "\n";
-  os << "  to see it again: moe-opt " << path
-     << " --allow-unregistered-dialect --pass-pipeline='builtin.module("
-     << event.pipeline << ")'" << (event.roundTrip ? " --verify-roundtrip" : "")
+  os << "  to see it again: " << getCommand(event, path)
      << "\n  or: moe-fuzz --seed=" << options.seed << " --start=" << event.index
      << " --runs=1 <the same corpus>\n";
   if (error)

@@ -39,7 +39,7 @@ struct CampaignOptions {
 struct Event {
   uint64_t index;
   std::string input, pipeline, stage;
-  bool roundTrip, isTimeout;
+  bool isTimeout;
   /// A sanitizer's message, the signal, or the bug.
   std::string message;
   std::vector<Frame> frames;
