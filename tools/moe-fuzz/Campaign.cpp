@@ -80,11 +80,12 @@ void Campaign::makeInput(uint64_t index) {
                 : pickPipeline(seed, corpus, options.backend, random);
   state.setPipeline(options.pipeline.empty() ? pipeline : options.pipeline);
   state.setInput(makeText(seed, random));
-  state.generating = false;
 }
 
 bool Campaign::runInput() {
   ChildState &state = sandbox.getState();
+  state.generating = false;
+  state.setStage("start");
   // A copy on the heap, where a sanitizer sees its end.
   std::string input = state.getInput().str();
   Result result = executor.run(input, state.pipeline);
@@ -139,6 +140,7 @@ Event Campaign::describe(ChildEnd end) {
   ChildState &state = sandbox.getState();
   Event event;
   event.index = state.index;
+  event.isGenerating = state.generating;
   event.input = state.getInput().str();
   event.pipeline = state.pipeline;
   event.stage = state.stage;
@@ -173,18 +175,37 @@ Event Campaign::describe(ChildEnd end) {
   return event;
 }
 
-bool Campaign::happensAlone(const Event &event) {
+ChildEnd Campaign::runAgain(llvm::function_ref<bool()> body) {
   uint64_t outcomes[4];
   std::copy_n(sandbox.getState().outcomes, 4, outcomes);
-  ChildEnd end =
-      sandbox.run([&] { return runBatch(event.index, event.index + 1); });
+  ChildEnd end = sandbox.run(body);
   std::copy_n(outcomes, 4, sandbox.getState().outcomes);
+  return end;
+}
+
+ChildEnd Campaign::runAlone(const Event &event, StringRef input) {
+  return runAgain([&] {
+    ChildState &state = sandbox.getState();
+    sandbox.startInput();
+    state.index = event.index;
+    state.setPipeline(event.pipeline);
+    state.setInput(input);
+    return runInput();
+  });
+}
+
+bool Campaign::happensAlone(const Event &event) {
+  ChildEnd end =
+      event.isGenerating
+          ? runAgain([&] { return runBatch(event.index, event.index + 1); })
+          : runAlone(event, event.input);
   return end != ChildEnd::Done;
 }
 
 void Campaign::handle(Event event) {
-  // An earlier input of the child may have corrupted its memory. The sanitizer
-  // build finds such inputs.
+  // An earlier input of the child may have corrupted its memory, or what the
+  // mutation of this one called of upstream. The sanitizer build finds the
+  // former.
   if (event.known.empty() && !happensAlone(event))
     event.known = "not by this input alone";
   if (!event.known.empty()) {
@@ -238,18 +259,7 @@ void Campaign::printSummary(uint64_t inputs) {
 //===----------------------------------------------------------------------===//
 
 bool Campaign::happensWith(const Event &event, StringRef input) {
-  // What reduction does must not count as inputs.
-  ChildState &state = sandbox.getState();
-  uint64_t outcomes[4];
-  std::copy_n(state.outcomes, 4, outcomes);
-  ChildEnd end = sandbox.run([&] {
-    sandbox.startInput();
-    state.generating = false;
-    state.setPipeline(event.pipeline);
-    state.setInput(input);
-    return runInput();
-  });
-  std::copy_n(outcomes, 4, state.outcomes);
+  ChildEnd end = runAlone(event, input);
   return end != ChildEnd::Done && describe(end).signature == event.signature;
 }
 
