@@ -52,6 +52,7 @@ for ((i = 0; i < jobs; i++)); do
   # A sanitizer makes everything slower, LLVM's code generator most of all.
   "$moe_root/build/$preset/bin/moe-fuzz" "$moe_root/test" "$moe_root/examples" \
     --seed="$seed" --start=$((i * part)) --runs="$part" --seconds="$seconds" \
+    --known="$moe_root/tools/moe-fuzz/upstream-crashes.txt" \
     --backend --input-seconds=30 --artifacts="$moe_root/build/$preset/fuzz" \
     >"$logs/$i" 2>&1 &
   pids+=($!)

@@ -18,6 +18,7 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::moe;
@@ -26,6 +27,11 @@ namespace json = llvm::json;
 
 /// Version of the contract that docs/abi.md defines.
 static constexpr int64_t kABIVersion = 1;
+/// What it says of the nesting of a launch file.
+static constexpr int64_t kMaxDepth = 64;
+/// Values and operations of all expressions together. An expression is a tree,
+/// and one that uses a value twice at every step would grow without end.
+static constexpr int64_t kMaxTerms = 1 << 17;
 
 namespace {
 
@@ -75,6 +81,7 @@ private:
   /// For each result of the function the argument that holds it.
   json::Array results;
   SmallVector<Condition> conditions;
+  int64_t numTerms = 0;
   json::Array temporaries, launches;
 };
 
@@ -105,6 +112,9 @@ FailureOr<int64_t> LaunchFileBuilder::getBuffer(Value value, Operation *user) {
 FailureOr<json::Array> LaunchFileBuilder::createShape(MemRefType type,
                                                       ValueRange dynamicSizes,
                                                       Operation *user) {
+  if (!type.getLayout().isIdentity())
+    return user->emitOpError("allocates a ")
+           << type << "; the buffers of a launch are contiguous";
   json::Array shape;
   for (int64_t size : type.getShape()) {
     if (!ShapedType::isDynamic(size)) {
@@ -144,7 +154,10 @@ LogicalResult LaunchFileBuilder::numberOperands() {
 }
 
 LogicalResult LaunchFileBuilder::numberResults() {
-  auto returnOp = cast<func::ReturnOp>(function.front().getTerminator());
+  auto returnOp = dyn_cast<func::ReturnOp>(function.front().getTerminator());
+  if (!returnOp)
+    return function.front().getTerminator()->emitOpError(
+        "ends the function; a launch file needs func.return");
   for (Value operand : returnOp.getOperands()) {
     Value buffer = getSource(operand);
     // Also an operand that no kernel writes: it holds the result afterwards.
@@ -169,7 +182,11 @@ LogicalResult LaunchFileBuilder::numberResults() {
 
 FailureOr<json::Value> LaunchFileBuilder::createSize(Value buffer, int64_t dim,
                                                      Operation *user) {
-  auto type = cast<MemRefType>(getSource(buffer).getType());
+  auto type = dyn_cast<MemRefType>(getSource(buffer).getType());
+  if (!type || dim < 0 || dim >= type.getRank())
+    return user->emitOpError("depends on dimension ")
+           << dim << " of a " << getSource(buffer).getType()
+           << ", which it does not have";
   if (!type.isDynamicDim(dim))
     return json::Value(type.getDimSize(dim));
   FailureOr<int64_t> number = getBuffer(buffer, user);
@@ -193,9 +210,18 @@ FailureOr<json::Value> LaunchFileBuilder::createOperation(StringRef name,
 
 FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
                                                            Operation *user) {
+  if (++numTerms > kMaxTerms)
+    return user->emitOpError("depends on numbers of more than ")
+           << kMaxTerms
+           << " operations, each counted as often as it is used; a launch file "
+              "holds no more";
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return json::Value(constant.getSExtValue());
+  if (matchPattern(value, m_ConstantInt(&constant))) {
+    if (constant.getSignificantBits() <= 64)
+      return json::Value(constant.getSExtValue());
+    return user->emitOpError("depends on a number of more than 64 bits, which "
+                             "a launch file cannot express");
+  }
   Operation *op = value.getDefiningOp();
   if (!op)
     return user->emitOpError("depends on a number that is an argument of the "
@@ -237,6 +263,13 @@ LaunchFileBuilder::createTensorMap(nvgpu::TmaCreateDescriptorOp op) {
   auto type = cast<MemRefType>(getSource(op.getTensor()).getType());
   nvgpu::TensorMapDescriptorType map = op.getTensorMap().getType();
   ArrayRef<int64_t> boxShape = map.getTensor().getShape();
+  if (static_cast<int64_t>(boxShape.size()) != type.getRank())
+    return op.emitOpError("has a box of ")
+           << boxShape.size() << " dimensions for a " << type
+           << "; a tensor map has one for each";
+  if (!type.getElementType().isIntOrFloat())
+    return op.emitOpError("is of a ")
+           << type << "; a tensor map has integers or floats";
   int64_t bytes = type.getElementTypeBitWidth() / 8;
 
   // Innermost first; a stride is the product of the dimensions inside of it.
@@ -252,10 +285,14 @@ LaunchFileBuilder::createTensorMap(nvgpu::TmaCreateDescriptorOp op) {
       strides.push_back(stride);
     std::optional<int64_t> outer = stride.getAsInteger();
     std::optional<int64_t> inner = size->getAsInteger();
-    if (outer && inner)
-      stride = *outer * *inner;
-    else
+    int64_t product;
+    if (!outer || !inner)
       stride = json::Array{"mul", stride, *size};
+    else if (!llvm::MulOverflow(*outer, *inner, product))
+      stride = product;
+    else
+      return op.emitOpError("is of a ")
+             << type << ", whose bytes are more than 64 bits can count";
   }
   return json::Value(json::Object{
       {"kind", "tensor_map"},
@@ -329,6 +366,13 @@ LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
       op, op.getKernelAttr());
   if (!kernel)
     return op.emitOpError("launches what is not a kernel of this module");
+  if (kernel.getNumArguments() != op.getNumKernelOperands())
+    return op.emitOpError("has ")
+           << op.getNumKernelOperands() << " kernel arguments, but @"
+           << kernel.getSymName() << " takes " << kernel.getNumArguments();
+  if (op.hasClusterSize())
+    return op.emitOpError("has a cluster size; the launch files made here have "
+                          "none: leave it out");
   json::Array grid, block, parameters;
   gpu::KernelDim3 blocks = op.getGridSizeOperandValues();
   for (Value size : {blocks.x, blocks.y, blocks.z}) {
@@ -388,20 +432,29 @@ LogicalResult LaunchFileBuilder::addTemporary(memref::AllocOp op) {
   return success();
 }
 
-/// The range of `value` in which a comparison with a constant holds.
+/// The range of `value`, which is not negative, in which a comparison with a
+/// constant holds.
 static std::optional<Condition> getRange(arith::CmpIPredicate predicate,
                                          Value value, int64_t constant) {
   using P = arith::CmpIPredicate;
+  constexpr int64_t least = std::numeric_limits<int64_t>::min(),
+                    most = std::numeric_limits<int64_t>::max();
+  // Unsigned, a negative constant is beyond any size.
+  if (constant < 0 &&
+      llvm::is_contained({P::ult, P::ule, P::ugt, P::uge}, predicate))
+    constant = most;
   switch (predicate) {
   case P::ult:
   case P::slt:
-    return Condition{value, std::nullopt, constant - 1};
+    return Condition{value, std::nullopt,
+                     constant == least ? least : constant - 1};
   case P::ule:
   case P::sle:
     return Condition{value, std::nullopt, constant};
   case P::ugt:
   case P::sgt:
-    return Condition{value, constant + 1, std::nullopt};
+    return Condition{value, constant == most ? most : constant + 1,
+                     std::nullopt};
   case P::uge:
   case P::sge:
     return Condition{value, constant, std::nullopt};
@@ -482,6 +535,20 @@ json::Array LaunchFileBuilder::createArguments() {
   return result;
 }
 
+/// How deep arrays and objects are nested in `value`.
+static int64_t getDepth(const json::Value &value) {
+  int64_t inside = 0;
+  if (const json::Array *array = value.getAsArray())
+    for (const json::Value &element : *array)
+      inside = std::max(inside, getDepth(element));
+  else if (const json::Object *object = value.getAsObject())
+    for (const auto &[key, member] : *object)
+      inside = std::max(inside, getDepth(member));
+  else
+    return 0;
+  return inside + 1;
+}
+
 FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
   if (!llvm::hasSingleElement(function.getBody()))
     return function.emitError() << "@" << function.getSymName()
@@ -491,14 +558,21 @@ FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
       failed(addBlock(function.front())))
     return failure();
   json::Array arguments = createArguments();
-  return json::Value(json::Object{{"abi", kABIVersion},
+  json::Value file = json::Object{{"abi", kABIVersion},
                                   {"target", "sm_90a"},
                                   {"image", image},
                                   {"entry", function.getSymName()},
                                   {"arguments", std::move(arguments)},
                                   {"results", std::move(results)},
                                   {"temporaries", std::move(temporaries)},
-                                  {"launches", std::move(launches)}});
+                                  {"launches", std::move(launches)}};
+  if (int64_t depth = getDepth(file); depth > kMaxDepth)
+    return function.emitError()
+           << "@" << function.getSymName()
+           << " computes numbers from each other in too many steps: its launch "
+              "file would be nested "
+           << depth << " deep, and " << kMaxDepth << " is the limit";
+  return file;
 }
 
 FailureOr<json::Value> mlir::moe::createLaunchFile(func::FuncOp function,

@@ -72,20 +72,23 @@ void Campaign::makeInput(uint64_t index) {
   state.inputSize = 0;
   state.setStage("mutation");
   Random random(options.seed, index);
-  StringRef seed = corpus.pickSeed(random).text;
-  state.setPipeline(options.pipeline.empty()
-                        ? pickPipeline(seed, corpus, options.backend, random)
-                        : options.pipeline);
-  state.roundTrip = random.oneIn(8);
+  bool isProgram = random.oneIn(10);
+  StringRef seed =
+      (isProgram ? corpus.pickProgram(random) : corpus.pickSeed(random)).text;
+  std::string pipeline =
+      isProgram ? pickCompilation(corpus, options.backend, random)
+                : pickPipeline(seed, corpus, options.backend, random);
+  state.setPipeline(options.pipeline.empty() ? pipeline : options.pipeline);
   state.setInput(makeText(seed, random));
-  state.generating = false;
 }
 
 bool Campaign::runInput() {
   ChildState &state = sandbox.getState();
+  state.generating = false;
+  state.setStage("start");
   // A copy on the heap, where a sanitizer sees its end.
   std::string input = state.getInput().str();
-  Result result = executor.run(input, state.pipeline, state.roundTrip);
+  Result result = executor.run(input, state.pipeline);
   ++state.outcomes[static_cast<size_t>(result.outcome)];
   state.setBug(result.bug);
   return result.outcome != Outcome::Bug;
@@ -137,10 +140,10 @@ Event Campaign::describe(ChildEnd end) {
   ChildState &state = sandbox.getState();
   Event event;
   event.index = state.index;
+  event.isGenerating = state.generating;
   event.input = state.getInput().str();
   event.pipeline = state.pipeline;
   event.stage = state.stage;
-  event.roundTrip = state.roundTrip;
   event.isTimeout = end == ChildEnd::Timeout;
   event.message = describeCrash(end);
   if (end == ChildEnd::Bug) {
@@ -172,18 +175,37 @@ Event Campaign::describe(ChildEnd end) {
   return event;
 }
 
-bool Campaign::happensAlone(const Event &event) {
+ChildEnd Campaign::runAgain(llvm::function_ref<bool()> body) {
   uint64_t outcomes[4];
   std::copy_n(sandbox.getState().outcomes, 4, outcomes);
-  ChildEnd end =
-      sandbox.run([&] { return runBatch(event.index, event.index + 1); });
+  ChildEnd end = sandbox.run(body);
   std::copy_n(outcomes, 4, sandbox.getState().outcomes);
+  return end;
+}
+
+ChildEnd Campaign::runAlone(const Event &event, StringRef input) {
+  return runAgain([&] {
+    ChildState &state = sandbox.getState();
+    sandbox.startInput();
+    state.index = event.index;
+    state.setPipeline(event.pipeline);
+    state.setInput(input);
+    return runInput();
+  });
+}
+
+bool Campaign::happensAlone(const Event &event) {
+  ChildEnd end =
+      event.isGenerating
+          ? runAgain([&] { return runBatch(event.index, event.index + 1); })
+          : runAlone(event, event.input);
   return end != ChildEnd::Done;
 }
 
 void Campaign::handle(Event event) {
-  // An earlier input of the child may have corrupted its memory. The sanitizer
-  // build finds such inputs.
+  // An earlier input of the child may have corrupted its memory, or what the
+  // mutation of this one called of upstream. The sanitizer build finds the
+  // former.
   if (event.known.empty() && !happensAlone(event))
     event.known = "not by this input alone";
   if (!event.known.empty()) {
@@ -237,19 +259,7 @@ void Campaign::printSummary(uint64_t inputs) {
 //===----------------------------------------------------------------------===//
 
 bool Campaign::happensWith(const Event &event, StringRef input) {
-  // What reduction does must not count as inputs.
-  ChildState &state = sandbox.getState();
-  uint64_t outcomes[4];
-  std::copy_n(state.outcomes, 4, outcomes);
-  ChildEnd end = sandbox.run([&] {
-    sandbox.startInput();
-    state.generating = false;
-    state.roundTrip = event.roundTrip;
-    state.setPipeline(event.pipeline);
-    state.setInput(input);
-    return runInput();
-  });
-  std::copy_n(outcomes, 4, state.outcomes);
+  ChildEnd end = runAlone(event, input);
   return end != ChildEnd::Done && describe(end).signature == event.signature;
 }
 
@@ -292,6 +302,17 @@ std::string Campaign::reduce(const Event &event) {
   return best;
 }
 
+/// What shows `event` with the input at `path`.
+static std::string getCommand(const Event &event, StringRef path) {
+  if (StringRef options = event.pipeline; options.consume_front("moe-compile"))
+    return ("moe-compile " + path + " --entry=<a function>" + options).str();
+  return ("moe-opt " + path +
+          " --allow-unregistered-dialect --pass-pipeline='builtin.module(" +
+          event.pipeline + ")'" +
+          (event.stage == "round trip" ? " --verify-roundtrip" : ""))
+      .str();
+}
+
 void Campaign::report(const Event &event) {
   auto &os = llvm::outs();
   os << (event.known.empty() ? "finding: " : "known: ") << event.signature
@@ -315,9 +336,7 @@ void Campaign::report(const Event &event) {
   }
   if (isText && input.size() < 4096)
     os << "  reduced input:\n" << input << "\n";
-  os << "  to see it again: moe-opt " << path
-     << " --allow-unregistered-dialect --pass-pipeline='builtin.module("
-     << event.pipeline << ")'" << (event.roundTrip ? " --verify-roundtrip" : "")
+  os << "  to see it again: " << getCommand(event, path)
      << "\n  or: moe-fuzz --seed=" << options.seed << " --start=" << event.index
      << " --runs=1 <the same corpus>\n";
   if (error)

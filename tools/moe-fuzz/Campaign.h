@@ -39,7 +39,9 @@ struct CampaignOptions {
 struct Event {
   uint64_t index;
   std::string input, pipeline, stage;
-  bool roundTrip, isTimeout;
+  bool isTimeout;
+  /// Whether it happened while the input was being made.
+  bool isGenerating;
   /// A sanitizer's message, the signal, or the bug.
   std::string message;
   std::vector<Frame> frames;
@@ -74,6 +76,9 @@ private:
 
   /// A smaller input for which the same happens.
   std::string reduce(const Event &event);
+  /// Runs `body` in a child whose inputs do not count.
+  ChildEnd runAgain(llvm::function_ref<bool()> body);
+  ChildEnd runAlone(const Event &event, StringRef input);
   bool happensAlone(const Event &event);
   bool happensWith(const Event &event, StringRef input);
   void report(const Event &event);

@@ -147,6 +147,13 @@ const Corpus::Seed &Corpus::pickSeed(Random &random) const {
   return *seed;
 }
 
+const Corpus::Seed &Corpus::pickProgram(Random &random) const {
+  const Seed *seed = &pickSeed(random);
+  for (int tries = 0; !seed->isWhole && tries < 64; ++tries)
+    seed = &pickSeed(random);
+  return *seed;
+}
+
 llvm::Error Corpus::addFile(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
@@ -164,7 +171,7 @@ llvm::Error Corpus::addFile(const std::string &path) {
     addDictionary(text);
     bool isInvalid =
         part.contains("expected-error") || StringRef(path).contains("invalid");
-    seeds.push_back({path, std::move(text), isInvalid});
+    seeds.push_back({path, std::move(text), isInvalid, parts.size() == 1});
   }
   return llvm::Error::success();
 }

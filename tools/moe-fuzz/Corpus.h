@@ -57,6 +57,8 @@ public:
     std::string text;
     /// Whether the test expects an error.
     bool isInvalid;
+    /// Whether it is the whole of its file, as programs are.
+    bool isWhole;
   };
 
   /// Reads `paths`: MLIR files, or folders that are searched for `*.mlir`.
@@ -66,6 +68,9 @@ public:
 
   /// One of the seeds, a valid one most of the time.
   const Seed &pickSeed(Random &random) const;
+
+  /// One of the seeds that may be a program to compile.
+  const Seed &pickProgram(Random &random) const;
 
   /// All different tokens of a kind.
   ArrayRef<std::string> getTokens(Token::Kind kind) const {

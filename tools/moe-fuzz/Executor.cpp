@@ -9,20 +9,21 @@
 #include "IRMutator.h"
 
 #include "moe/InitAll.h"
+#include "moe/Pipelines/CPUPipeline.h"
+#include "moe/Target/Compile.h"
+#include "moe/Target/LaunchFile.h"
 
-#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::moe::fuzz;
@@ -104,9 +105,7 @@ Executor::Executor(std::function<void(StringRef)> stage)
     : stage(std::move(stage)) {
   mlir::registerAllPasses();
   moe::registerAllPasses();
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  registerAllGPUToLLVMIRTranslations(registry);
+  moe::registerCompilerDialects(registry);
   moe::registerAllDialects(registry);
   moe::registerAllExtensions(registry);
 }
@@ -139,24 +138,72 @@ static std::string findDifference(StringRef a, StringRef b) {
   return "";
 }
 
-/// What goes wrong when `module` is written and read again, or nothing.
-static std::string checkRoundTrip(ModuleOp module, ErrorLog &log) {
-  std::string text = print(module);
-  std::string bytecode = writeBytecode(module);
-  for (StringRef form : {StringRef(text), StringRef(bytecode)}) {
-    const char *name = form.data() == text.data() ? "text" : "bytecode";
-    auto copy = parseSourceString<ModuleOp>(form, module.getContext());
-    if (!copy)
-      return std::string("its ") + name +
-             " is refused: " + (log.errors.empty() ? "" : log.errors.front());
-    std::string difference = findDifference(text, print(*copy));
-    if (!difference.empty())
-      return std::string("its ") + name + " differs: " + difference;
-  }
-  return "";
+/// What goes wrong when `written`, the form `name` of a module that prints as
+/// `text`, is read again, or nothing.
+static std::string checkReading(StringRef name, StringRef written,
+                                StringRef text, MLIRContext &context,
+                                ErrorLog &log) {
+  auto copy = parseSourceString<ModuleOp>(written, &context);
+  if (!copy)
+    return ("its " + name +
+            " is refused: " + (log.errors.empty() ? "" : log.errors.front()))
+        .str();
+  std::string difference = findDifference(text, print(*copy));
+  return difference.empty() ? ""
+                            : ("its " + name + " differs: " + difference).str();
 }
 
-Result Executor::run(StringRef input, StringRef pipeline, bool roundTrip) {
+/// The functions of `module` that have a body.
+static SmallVector<func::FuncOp> getFunctions(ModuleOp module) {
+  return llvm::filter_to_vector(
+      module.getOps<func::FuncOp>(),
+      [](func::FuncOp function) { return !function.isExternal(); });
+}
+
+LogicalResult Executor::emit(ModuleOp module, StringRef kind,
+                             const GPUPipelineOptions &options) {
+  if (kind == "obj") {
+    PassManager pm(module.getContext());
+    buildCPUPipeline(pm, CPUPipelineOptions());
+    llvm::SmallVector<char> object;
+    llvm::raw_svector_ostream os(object);
+    if (failed(pm.run(module)))
+      return failure();
+    stage("object file");
+    return emitObjectFile(module, os);
+  }
+  SmallVector<func::FuncOp> functions = getFunctions(module);
+  if (kind == "ptx") {
+    std::string entry =
+        functions.empty() ? "" : functions.back().getSymName().str();
+    return compileForGPU(module, entry, options, /*cubin=*/false, "image");
+  }
+  if (failed(lowerToNVGPU(module, options)))
+    return failure();
+  stage("launch file");
+  bool allMade = true;
+  for (func::FuncOp function : getFunctions(module))
+    allMade &= succeeded(createLaunchFile(function, "image"));
+  return success(allMade);
+}
+
+LogicalResult Executor::compile(ModuleOp module, StringRef commandLine) {
+  SmallVector<StringRef> words;
+  commandLine.split(words, " --");
+  StringRef kind;
+  SmallVector<StringRef> others;
+  for (StringRef word : llvm::drop_begin(words))
+    if (!word.consume_front("emit="))
+      others.push_back(word);
+    else
+      kind = word;
+  GPUPipelineOptions options;
+  if (failed(options.parseFromString(llvm::join(others, " "))))
+    return emitError(module.getLoc(), "no command line: ") << commandLine;
+  return emit(module, kind, options);
+}
+
+Result Executor::run(StringRef input, StringRef pipeline) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.allowUnregisteredDialects();
   enableRemarks(context);
@@ -180,16 +227,26 @@ Result Executor::run(StringRef input, StringRef pipeline, bool roundTrip) {
     return {Outcome::Refused, ""};
   }
   stage("print");
-  (void)print(*module);
-  if (roundTrip && !isBytecode) {
-    stage("round trip");
-    std::string bug = checkRoundTrip(*module, log);
-    if (!bug.empty())
-      return {Outcome::Bug, "round trip: " + bug};
+  std::string text = print(*module), bug;
+  stage("round trip");
+  if (!isBytecode)
+    bug = checkReading("text", text, text, context, log);
+  if (bug.empty())
+    bug = checkReading("bytecode", writeBytecode(*module), text, context, log);
+  if (!bug.empty())
+    return {Outcome::Bug, "round trip: " + bug};
+
+  if (pipeline.starts_with("moe-compile")) {
+    stage("moe-compile");
+    size_t errorsBefore = log.errors.size();
+    if (succeeded(compile(*module, pipeline)))
+      return {Outcome::Passed, ""};
+    if (log.errors.size() == errorsBefore)
+      return {Outcome::Bug, "moe-compile fails without a diagnostic"};
+    return {Outcome::Failed, ""};
   }
 
   stage("pipeline");
-  std::string bug;
   PassManager pm(&context, ModuleOp::getOperationName(),
                  PassManager::Nesting::Implicit);
   pm.addInstrumentation(std::make_unique<PassWatch>(stage, log, bug));

@@ -7,6 +7,9 @@
 #ifndef MOE_TOOLS_MOEFUZZ_EXECUTOR_H
 #define MOE_TOOLS_MOEFUZZ_EXECUTOR_H
 
+#include "moe/Pipelines/GPUPipeline.h"
+
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/LLVM.h"
 
@@ -39,18 +42,27 @@ struct Result {
 class Executor {
 public:
   /// `stage` is called with the name of each stage before it starts: `parse`
-  /// or `read bytecode`, `verify`, `print`, `round trip`, or a pass.
+  /// or `read bytecode`, `verify`, `print`, `round trip`, a pass, or
+  /// `moe-compile`, `launch file` and `object file`.
   explicit Executor(std::function<void(StringRef)> stage);
 
   /// Runs `pipeline`, a textual pass pipeline without `builtin.module`, on
-  /// `input`, which is text or bytecode. With `roundTrip`, checks that the
-  /// parsed module is the same after printing and parsing, as text and as
-  /// bytecode; inputs in bytecode are exempt.
-  Result run(StringRef input, StringRef pipeline, bool roundTrip);
+  /// `input`, which is text or bytecode. A valid module must be the same after
+  /// printing and parsing, as text and as bytecode; inputs in bytecode, which
+  /// can hold what text cannot, as bytecode only.
+  ///
+  /// A pipeline that starts with `moe-compile` is a command line of that tool,
+  /// with the options of the pipeline `moe-to-nvgpu` and `--emit`. Emitting
+  /// `nvgpu` also makes launch files, of all functions.
+  Result run(StringRef input, StringRef pipeline);
 
   const DialectRegistry &getRegistry() const { return registry; }
 
 private:
+  LogicalResult compile(ModuleOp module, StringRef commandLine);
+  LogicalResult emit(ModuleOp module, StringRef kind,
+                     const GPUPipelineOptions &options);
+
   DialectRegistry registry;
   std::function<void(StringRef)> stage;
 };

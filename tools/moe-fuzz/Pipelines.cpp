@@ -84,6 +84,20 @@ static const char *const kBackendPipelines[] = {
     "gpu-module-to-binary{format=isa}",
 };
 
+static const char *const kCompilations[] = {
+    "moe-compile --emit=nvgpu",
+    "moe-compile --emit=nvgpu --swap=always",
+    "moe-compile --emit=nvgpu --swap=never",
+    "moe-compile --emit=nvgpu --target=$T --expected-tokens=$F",
+};
+
+static const char *const kBackendCompilations[] = {
+    "moe-compile --emit=ptx",
+    "moe-compile --emit=ptx --swap=always",
+    "moe-compile --emit=ptx --swap=never",
+    "moe-compile --emit=obj",
+};
+
 static const char *const kTokens[] = {
     "0",   "1",   "8",    "64",  "300",  "4096",  "-1",     "-5",
     "0.5", "nan", "-nan", "inf", "-inf", "1e300", "1e-300", "1e18"};
@@ -121,6 +135,19 @@ static std::string pickOption(char kind, const Corpus &corpus, Random &random) {
   }
 }
 
+/// `form` with values for what stands for options.
+static std::string fillIn(StringRef form, const Corpus &corpus,
+                          Random &random) {
+  std::string pipeline;
+  for (size_t i = 0; i < form.size(); ++i) {
+    if (form[i] == '$')
+      pipeline += pickOption(form[++i], corpus, random);
+    else
+      pipeline += form[i];
+  }
+  return pipeline;
+}
+
 /// A pipeline with a pass for what `seed` holds, if that is of interest to few
 /// passes.
 static StringRef pickFittingPipeline(StringRef seed, Random &random) {
@@ -150,12 +177,13 @@ std::string mlir::moe::fuzz::pickPipeline(StringRef seed, const Corpus &corpus,
   // Code generation takes as long as a hundred other inputs.
   if (backend && random.oneIn(50))
     form = random.pick(kBackendPipelines);
-  std::string pipeline;
-  for (size_t i = 0; i < form.size(); ++i) {
-    if (form[i] == '$')
-      pipeline += pickOption(form[++i], corpus, random);
-    else
-      pipeline += form[i];
-  }
-  return pipeline;
+  return fillIn(form, corpus, random);
+}
+
+std::string mlir::moe::fuzz::pickCompilation(const Corpus &corpus, bool backend,
+                                             Random &random) {
+  StringRef form = backend && random.oneIn(16)
+                       ? random.pick(kBackendCompilations)
+                       : random.pick(kCompilations);
+  return fillIn(form, corpus, random);
 }

@@ -20,6 +20,10 @@ namespace mlir::moe::fuzz {
 std::string pickPipeline(StringRef seed, const Corpus &corpus, bool backend,
                          Random &random);
 
+/// A command line of `moe-compile`; with `backend`, LLVM's code generator may
+/// be part of it.
+std::string pickCompilation(const Corpus &corpus, bool backend, Random &random);
+
 } // namespace mlir::moe::fuzz
 
 #endif // MOE_TOOLS_MOEFUZZ_PIPELINES_H

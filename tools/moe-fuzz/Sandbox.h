@@ -31,7 +31,6 @@ struct ChildState {
   uint64_t index;
   /// Whether it is still being made.
   bool generating;
-  bool roundTrip;
   char stage[kMaxText];
   char pipeline[kMaxText];
   size_t inputSize;

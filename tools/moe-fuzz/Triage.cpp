@@ -112,8 +112,7 @@ std::string mlir::moe::fuzz::getSignature(ArrayRef<Frame> frames) {
 // Known crashes
 //===----------------------------------------------------------------------===//
 
-llvm::Expected<KnownCrashes> KnownCrashes::load(StringRef path) {
-  KnownCrashes known;
+llvm::Error KnownCrashes::load(StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return llvm::createStringError(buffer.getError(),
@@ -139,9 +138,9 @@ llvm::Expected<KnownCrashes> KnownCrashes::load(StringRef path) {
       else
         entry.functions.push_back(function.str());
     }
-    known.entries.push_back(std::move(entry));
+    entries.push_back(std::move(entry));
   }
-  return known;
+  return llvm::Error::success();
 }
 
 /// Whether `functions` are in `frames`, in this order from the innermost on,

@@ -53,7 +53,8 @@ class KnownCrashes {
 public:
   enum Kind { Crash, Timeout, Bug };
 
-  static llvm::Expected<KnownCrashes> load(StringRef path);
+  /// Adds the entries of a file.
+  llvm::Error load(StringRef path);
 
   /// The name of the entry that an event in `stage` belongs to, or an empty
   /// string. A Bug has a message, the others have a stack.

@@ -51,8 +51,9 @@ static cl::opt<unsigned>
                                "with a sanitizer)"),
                       cl::init(8192), cl::cat(category));
 static cl::opt<std::string>
-    knownOption("known", cl::desc("List of known crashes of upstream"),
-                cl::init(MOE_FUZZ_KNOWN_CRASHES), cl::cat(category));
+    knownOption("known",
+                cl::desc("List of known crashes of upstream (default: none)"),
+                cl::cat(category));
 static cl::opt<bool> backendOption("backend",
                                    cl::desc("Also generate code for GPUs"),
                                    cl::init(false), cl::cat(category));
@@ -83,9 +84,10 @@ int main(int argc, char **argv) {
   auto corpus = Corpus::load(corpusPaths);
   if (!corpus)
     return reportError(corpus.takeError());
-  auto known = KnownCrashes::load(knownOption);
-  if (!known)
-    return reportError(known.takeError());
+  KnownCrashes known;
+  if (!knownOption.empty())
+    if (llvm::Error error = known.load(knownOption))
+      return reportError(std::move(error));
   auto sandbox = Sandbox::create(inputSecondsOption, inputMemoryOption);
   if (!sandbox)
     return reportError(sandbox.takeError());
@@ -99,5 +101,5 @@ int main(int argc, char **argv) {
   options.pipeline = pipelineOption;
   options.reportKnown = reportKnownOption;
   options.artifacts = artifactsOption;
-  return Campaign(*corpus, *known, *sandbox, options).run() ? 1 : 0;
+  return Campaign(*corpus, known, *sandbox, options).run() ? 1 : 0;
 }

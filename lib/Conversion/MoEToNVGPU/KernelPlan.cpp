@@ -28,7 +28,7 @@ FailureOr<KernelPlan> KernelPlan::create(GroupedMatmulInterface op) {
   return plan;
 }
 
-static bool isGlobalMemory(Attribute space) {
+bool mlir::moe::isGlobalMemory(Attribute space) {
   auto gpuSpace = dyn_cast_or_null<gpu::AddressSpaceAttr>(space);
   return !space ||
          (gpuSpace && gpuSpace.getValue() == gpu::AddressSpace::Global);

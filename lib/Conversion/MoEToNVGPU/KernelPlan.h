@@ -28,6 +28,9 @@ inline constexpr int64_t kMaxBoxExtent = 256;
 inline constexpr int64_t kWarpThreads = 32;
 inline constexpr int64_t kWarpgroupThreads = 128;
 
+/// Whether `space`, of a memref, is the memory of all blocks.
+bool isGlobalMemory(Attribute space);
+
 /// A tile of one operand of a stage in shared memory: `extent` rows (weight
 /// rows or tokens) of `depth` elements of K, loaded by boxes of `boxExtent`
 /// rows. K-major: one row of 128 bytes below the other. MN-major: panels of 64

@@ -285,8 +285,8 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
   return success();
 }
 
-/// Fails if an operand of `op` is not a contiguous memref, or if dimension 1 of
-/// one of `matrices` is dynamic.
+/// Fails if an operand of `op` is not a contiguous memref in global memory, or
+/// if dimension 1 of one of `matrices` is dynamic.
 static LogicalResult verifyOperands(Operation *op, ValueRange matrices) {
   for (Value operand : op->getOperands()) {
     auto type = dyn_cast<MemRefType>(operand.getType());
@@ -295,6 +295,9 @@ static LogicalResult verifyOperands(Operation *op, ValueRange matrices) {
       return op->emitOpError("has an operand of type ")
              << operand.getType()
              << "; the GPU kernel needs contiguous memrefs";
+    if (type && !isGlobalMemory(type.getMemorySpace()))
+      return op->emitOpError("has an operand of type ")
+             << type << "; the GPU kernel needs memrefs in global memory";
   }
   for (Value matrix : matrices)
     if (cast<MemRefType>(matrix.getType()).isDynamicDim(1))
@@ -372,6 +375,10 @@ LogicalResult ConvertMoEToNVGPU::convertDispatch(DispatchOp op) {
   auto indicesType = cast<MemRefType>(op.getIndices().getType());
   auto indexType = cast<IntegerType>(indicesType.getElementType());
   int64_t topK = indicesType.getDimSize(1);
+  if (std::max(numExperts, topK) > std::numeric_limits<int32_t>::max())
+    return op.emitOpError("has ")
+           << numExperts << " experts and " << topK
+           << " of them a token; the GPU kernel counts in i32";
   std::string key;
   llvm::raw_string_ostream(key)
       << "dispatch," << indexType << ',' << numExperts << ',' << topK;
@@ -434,6 +441,23 @@ LogicalResult ConvertMoEToNVGPU::convertCombine(CombineOp op) {
   return success();
 }
 
+/// Fails if the elements of `memref`, an operand of `op`, which only moves
+/// them, are not what both a kernel and a launch file can have.
+static LogicalResult verifyElementType(Operation *op, Value memref) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  if (element.isF16() || element.isBF16() || element.isF32() ||
+      element.isF64() ||
+      llvm::any_of(ArrayRef<unsigned>{8, 16, 32, 64}, [&](unsigned width) {
+        return element.isSignlessInteger(width);
+      }))
+    return success();
+  return op->emitOpError("has an operand of type ")
+         << memref.getType()
+         << "; the GPU kernel moves i8, i16, i32, i64, f16, bf16, f32 and f64: "
+            "keep the op outside of the compiled function, or use "
+            "--target=cpu";
+}
+
 /// Number of elements of a memref.
 static Value createNumElements(KernelBuilder &b, Value memref) {
   Value count = b.index(1);
@@ -453,6 +477,8 @@ LogicalResult ConvertMoEToNVGPU::convertFill(linalg::FillOp op) {
           cast<MemRefType>(op.output().getType()).getElementType())
     return op.emitOpError("fills with a value that is not a constant of the "
                           "memref's element type; the GPU kernel needs one");
+  if (failed(verifyElementType(op, op.output())))
+    return failure();
   std::string key;
   llvm::raw_string_ostream(key) << "fill," << value;
   LLVM::LLVMFuncOp kernel =
@@ -466,7 +492,8 @@ LogicalResult ConvertMoEToNVGPU::convertFill(linalg::FillOp op) {
 }
 
 LogicalResult ConvertMoEToNVGPU::convertCopy(memref::CopyOp op) {
-  if (failed(verifyOperands(op, {})))
+  if (failed(verifyOperands(op, {})) ||
+      failed(verifyElementType(op, op.getSource())))
     return failure();
   Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
   std::string key;

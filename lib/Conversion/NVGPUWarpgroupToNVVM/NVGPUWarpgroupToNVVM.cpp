@@ -65,9 +65,19 @@ static constexpr int32_t kMNMajorStep = (16 * 128) >> 4;
 
 static constexpr int64_t kWgmmaRows = 64;
 static constexpr int64_t kWgmmaDepth = 16;
+static constexpr int64_t kMaxWgmmaN = 256;
+/// With the narrowest product, of eight columns, one row is 1/16 of a register
+/// of a thread, which has less than 256.
+static constexpr int64_t kMaxAccumulatorRows = 16 * 256;
 
+/// Null for shapes that no product has; the type itself may have any.
 static Type convertAccumulatorType(nvgpu::WarpgroupAccumulatorType type) {
   VectorType fragment = type.getFragmented();
+  if (fragment.getRank() != 2 || fragment.isScalable() ||
+      fragment.getDimSize(0) % kWgmmaRows != 0 ||
+      fragment.getDimSize(0) > kMaxAccumulatorRows ||
+      fragment.getDimSize(1) % 8 != 0 || fragment.getDimSize(1) > kMaxWgmmaN)
+    return Type();
   MLIRContext *context = type.getContext();
   SmallVector<Type> registers(fragment.getDimSize(1) / 2,
                               fragment.getElementType());
@@ -157,6 +167,8 @@ struct InitAccumulatorLowering
   matchAndRewrite(nvgpu::WarpgroupMmaInitAccumulatorOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Type type = getTypeConverter()->convertType(op.getMatrixC().getType());
+    if (!type)
+      return rewriter.notifyMatchFailure(op, "no product has this shape");
     rewriter.replaceOpWithNewOp<LLVM::ZeroOp>(op, type);
     return success();
   }

@@ -83,6 +83,50 @@ func.func @strided_copy(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: m
 
 // -----
 
+func.func @fill_of_indices(%r: memref<?x64xbf16>, %p: memref<?x2xi32>, %y: memref<?x64xbf16>, %z: memref<4xindex>) {
+  %zero = arith.constant 0 : index
+  // expected-error @below {{'linalg.fill' op has an operand of type 'memref<4xindex>'; the GPU kernel moves i8, i16, i32, i64, f16, bf16, f32 and f64: keep the op outside of the compiled function, or use --target=cpu}}
+  linalg.fill ins(%zero : index) outs(%z : memref<4xindex>)
+  moe.combine ins(%r, %p : memref<?x64xbf16>, memref<?x2xi32>) outs(%y : memref<?x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @copy_of_complex_numbers(%r: memref<?x64xbf16>, %p: memref<?x2xi32>, %y: memref<?x64xbf16>, %z: memref<4xcomplex<f32>>) {
+  // expected-error @below {{'memref.copy' op has an operand of type 'memref<4xcomplex<f32>>'; the GPU kernel moves}}
+  memref.copy %z, %z : memref<4xcomplex<f32>> to memref<4xcomplex<f32>>
+  moe.combine ins(%r, %p : memref<?x64xbf16>, memref<?x2xi32>) outs(%y : memref<?x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @copy_of_shared_memory(%r: memref<?x64xbf16>, %p: memref<?x2xi32>, %y: memref<?x64xbf16>, %z: memref<4xf32>, %shared: memref<4xf32, 3>) {
+  // expected-error @below {{'memref.copy' op has an operand of type 'memref<4xf32, 3>'; the GPU kernel needs memrefs in global memory}}
+  memref.copy %shared, %z : memref<4xf32, 3> to memref<4xf32>
+  moe.combine ins(%r, %p : memref<?x64xbf16>, memref<?x2xi32>) outs(%y : memref<?x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @too_many_experts(%i: memref<?x2xi32>, %t: memref<?xi32>, %r: memref<?x2xi32>, %o: memref<4294967297xi32>) {
+  // expected-error @below {{'moe.dispatch' op has 4294967296 experts and 2 of them a token; the GPU kernel counts in i32}}
+  moe.dispatch ins(%i : memref<?x2xi32>) outs(%t, %r, %o : memref<?xi32>, memref<?x2xi32>, memref<4294967297xi32>)
+  return
+}
+
+// -----
+
+func.func @too_many_experts_of_a_token(%i: memref<?x4294967296xi32>, %t: memref<?xi32>, %r: memref<?x4294967296xi32>, %o: memref<9xi32>) {
+  // expected-error @below {{'moe.dispatch' op has 8 experts and 4294967296 of them a token; the GPU kernel counts in i32}}
+  moe.dispatch ins(%i : memref<?x4294967296xi32>) outs(%t, %r, %o : memref<?xi32>, memref<?x4294967296xi32>, memref<9xi32>)
+  return
+}
+
+// -----
+
 func.func @strided_logits(%l: memref<?x8xf32, strided<[16, 1]>>, %w: memref<?x2xf32>, %i: memref<?x2xi32>) {
   // expected-error @below {{'moe.route' op has an operand of type 'memref<?x8xf32, strided<[16, 1]>>'; the GPU kernel needs contiguous memrefs}}
   moe.route ins(%l : memref<?x8xf32, strided<[16, 1]>>) outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
@@ -91,7 +135,7 @@ func.func @strided_logits(%l: memref<?x8xf32, strided<[16, 1]>>, %w: memref<?x2x
 
 // -----
 
-func.func @too_many_experts(%l: memref<?x1025xf32>, %w: memref<?x2xf32>, %i: memref<?x2xi32>) {
+func.func @route_of_too_many_experts(%l: memref<?x1025xf32>, %w: memref<?x2xf32>, %i: memref<?x2xi32>) {
   // expected-error @below {{'moe.route' op chooses 2 of 1025 experts; the GPU kernel chooses at most 128 of 1024: use --target=cpu}}
   moe.route ins(%l : memref<?x1025xf32>) outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
   return

@@ -30,3 +30,40 @@ func.func @fp8(%a: !descA, %b: !descB, %c: !acc) -> !acc {
   %d = nvgpu.warpgroup.mma %a, %b, %c : !descA, !descB, !acc -> !acc
   return %d : !acc
 }
+
+// -----
+
+// The type of an accumulator may have any vector; no product has these.
+
+!acc = !nvgpu.warpgroup.accumulator<fragmented = vector<f32>>
+func.func @no_dimensions(%a: !acc, %b: !acc, %c: i1) -> !acc {
+  // expected-error @below {{failed to legalize operation 'scf.if'}}
+  %r = scf.if %c -> !acc {
+    scf.yield %a : !acc
+  } else {
+    scf.yield %b : !acc
+  }
+  return %r : !acc
+}
+
+// -----
+
+!acc = !nvgpu.warpgroup.accumulator<fragmented = vector<64x9223372036854775800xf32>>
+func.func @endless_columns(%a: !acc, %b: !acc, %c: i1) -> !acc {
+  // expected-error @below {{failed to legalize operation 'scf.if'}}
+  %r = scf.if %c -> !acc {
+    scf.yield %a : !acc
+  } else {
+    scf.yield %b : !acc
+  }
+  return %r : !acc
+}
+
+// -----
+
+!acc = !nvgpu.warpgroup.accumulator<fragmented = vector<4611686018427387904x8xf32>>
+func.func @endless_rows() {
+  // expected-error @below {{failed to legalize operation 'nvgpu.warpgroup.mma.init.accumulator'}}
+  %c = nvgpu.warpgroup.mma.init.accumulator -> !acc
+  return
+}
