@@ -23,9 +23,11 @@ using namespace mlir::moe;
 static SmallVector<int64_t> sortFalling(ArrayRef<double> keys) {
   SmallVector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order, [&](int64_t a, int64_t b) {
-    if (std::isnan(keys[a]) || std::isnan(keys[b]))
-      return !std::isnan(keys[a]);
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    if (std::isnan(keys[a]) != std::isnan(keys[b]))
+      return std::isnan(keys[b]);
+    if (std::isnan(keys[a]) || keys[a] == keys[b])
+      return a < b;
     return keys[a] > keys[b];
   });
   return order;
