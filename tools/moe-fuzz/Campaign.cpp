@@ -154,7 +154,8 @@ Event Campaign::describe(ChildEnd end) {
               return c == '\'' || c == '%' || c == '"' || llvm::isDigit(c);
             })
             .str();
-    event.known = known.find(KnownCrashes::Bug, event.stage, event.message, {});
+    event.known = known.find(
+        {KnownCrashes::Bug, event.stage, event.input, event.message, {}});
     return event;
   }
   event.frames =
@@ -164,8 +165,8 @@ Event Campaign::describe(ChildEnd end) {
                         ? "time limit in " + event.stage
                         : event.stage + ": " + getSignature(event.frames);
   event.known =
-      known.find(event.isTimeout ? KnownCrashes::Timeout : KnownCrashes::Crash,
-                 event.stage, event.message, event.frames);
+      known.find({event.isTimeout ? KnownCrashes::Timeout : KnownCrashes::Crash,
+                  event.stage, event.input, event.message, event.frames});
   // Mutation calls upstream as no input can. What it needs of this project must
   // not crash all the same.
   bool hasOurs = llvm::any_of(event.frames,

@@ -135,6 +135,10 @@ llvm::Error KnownCrashes::load(StringRef path) {
       function = function.trim();
       if (function.consume_front("stage "))
         entry.stage = function.str();
+      else if (function.consume_front("input "))
+        entry.input = function.str();
+      else if (function.consume_front("message "))
+        entry.message = function.str();
       else
         entry.functions.push_back(function.str());
     }
@@ -145,7 +149,7 @@ llvm::Error KnownCrashes::load(StringRef path) {
 
 /// Whether `functions` are in `frames`, in this order from the innermost on,
 /// and nothing of this project before the last of them.
-static bool matches(ArrayRef<std::string> functions, ArrayRef<Frame> frames) {
+static bool areOn(ArrayRef<Frame> frames, ArrayRef<std::string> functions) {
   for (const Frame &frame : frames) {
     if (functions.empty() || frame.isOurs)
       break;
@@ -155,17 +159,19 @@ static bool matches(ArrayRef<std::string> functions, ArrayRef<Frame> frames) {
   return functions.empty();
 }
 
-StringRef KnownCrashes::find(Kind kind, StringRef stage, StringRef message,
-                             ArrayRef<Frame> frames) const {
-  Frame text = {message.str(), /*isOurs=*/false};
+bool KnownCrashes::Entry::matches(const Symptoms &symptoms) const {
   Frame noStack = {"no stack", /*isOurs=*/false};
-  if (kind == Bug)
-    frames = text;
-  else if (frames.empty())
+  ArrayRef<Frame> frames = symptoms.frames;
+  if (frames.empty())
     frames = noStack;
+  return kind == symptoms.kind && (stage.empty() || stage == symptoms.stage) &&
+         symptoms.input.contains(input) && symptoms.message.contains(message) &&
+         areOn(frames, functions);
+}
+
+StringRef KnownCrashes::find(const Symptoms &symptoms) const {
   for (const Entry &entry : entries)
-    if (entry.kind == kind && (entry.stage.empty() || entry.stage == stage) &&
-        matches(entry.functions, frames))
+    if (entry.matches(symptoms))
       return entry.name;
   return "";
 }

@@ -56,18 +56,26 @@ public:
   /// Adds the entries of a file.
   llvm::Error load(StringRef path);
 
-  /// The name of the entry that an event in `stage` belongs to, or an empty
-  /// string. A Bug has a message, the others have a stack.
-  StringRef find(Kind kind, StringRef stage, StringRef message,
-                 ArrayRef<Frame> frames) const;
+  /// What is known of an event. A Bug has no stack.
+  struct Symptoms {
+    Kind kind;
+    StringRef stage, input, message;
+    ArrayRef<Frame> frames;
+  };
+
+  /// The name of the entry that an event belongs to, or an empty string.
+  StringRef find(const Symptoms &symptoms) const;
 
 private:
   struct Entry {
     std::string name;
     Kind kind;
-    /// The stage that it happens in; empty means any.
-    std::string stage;
+    /// The stage that it happens in, and parts of the input and the message;
+    /// empty means any.
+    std::string stage, input, message;
     std::vector<std::string> functions;
+
+    bool matches(const Symptoms &symptoms) const;
   };
   std::vector<Entry> entries;
 };
