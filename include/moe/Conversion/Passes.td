@@ -14,10 +14,11 @@ def ConvertMoEToNVGPU : Pass<"convert-moe-to-nvgpu", "::mlir::ModuleOp"> {
   let description = [{
     Lowers `moe.grouped_matmul` and `moe.grouped_matmul_swapped` on contiguous
     memrefs, with a schedule, to one GPU kernel launch each, and in functions
-    that hold moe ops also `moe.route` (of at most 128 out of 1024 experts),
-    `moe.dispatch`, `moe.combine`, `linalg.fill` and `memref.copy`. Gathered
-    token rows are loaded by the matmul's kernel, or where its tile has many of
-    them copied by a launch before. The host side
+    that hold moe ops, or have the attribute `moe.program`, also `moe.route` (of
+    at most 128 out of 1024 experts), `moe.dispatch`, `moe.combine`,
+    `linalg.fill` and `memref.copy`. Gathered token rows are loaded by the
+    matmul's kernel, or where its tile has many of them copied by a launch
+    before. The host side
     becomes tensor maps (`nvgpu.tma.create.descriptor`) and `gpu.launch_func`;
     the kernels, in `gpu.module @moe_kernels`, hold `nvgpu` ops wherever those
     can say the thing, and `nvvm` ops elsewhere. A kernel reads the groups on

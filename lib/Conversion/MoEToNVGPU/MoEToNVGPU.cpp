@@ -528,11 +528,11 @@ void ConvertMoEToNVGPU::runOnOperation() {
   if (failed(resolved))
     return signalPassFailure();
   multiprocessors = resolved->getSmCount();
-  // Only functions that have grouped matmuls, or parts of a layer, are programs
-  // for the GPU: fills and copies of others stay.
+  // Only functions that have grouped matmuls, or parts of a layer, or are said
+  // to be one are programs for the GPU: fills and copies of others stay.
   SmallVector<Operation *> ops;
   getOperation()->walk([&](func::FuncOp function) {
-    bool isProgram = false;
+    bool isProgram = function->hasAttr(MoEDialect::getProgramAttrName());
     SmallVector<Operation *> candidates;
     function->walk([&](Operation *op) {
       isProgram |= isa_and_nonnull<MoEDialect>(op->getDialect());
