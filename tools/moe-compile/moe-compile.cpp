@@ -50,8 +50,9 @@ static cl::opt<std::string> outputFile("o", cl::desc("Output file"),
 static cl::opt<std::string> targetName(
     "target",
     cl::desc("cpu, or a GPU: a preset (sm_90a, h100-sxm, h200, h20) or a "
-             "#moe.target attribute"),
-    cl::init("sm_90a"), cl::cat(category));
+             "#moe.target attribute (default: the moe.target attribute in the "
+             "file, or sm_90a)"),
+    cl::cat(category));
 static cl::opt<Emit> emitKind(
     "emit", cl::desc("What to write"), cl::init(Emit::PTX),
     cl::values(
@@ -124,7 +125,7 @@ static LogicalResult checkUsage() {
 
 /// Fails if --target names no device, before anything is compiled for it.
 static LogicalResult checkTarget(MLIRContext &context) {
-  if (!isGPU())
+  if (!isGPU() || targetName.getNumOccurrences() == 0)
     return success();
   context.loadDialect<MoEDialect>();
   return TargetAttr::parseText(&context, targetName, [&] {

@@ -32,8 +32,8 @@ def ConvertMoEToNVGPU : Pass<"convert-moe-to-nvgpu", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"",
            "GPU to launch on: a preset (h100-sxm, h200, h20, sm_90a) or a "
-           "#moe.target attribute; empty means the moe.target attribute of the "
-           "module, or h100-sxm. Its multiprocessors are the blocks of a "
+           "#moe.target attribute; empty means the moe.target attribute around "
+           "the op, or h100-sxm. Its multiprocessors are the blocks of a "
            "launch; any number gives the same results">
   ];
   let statistics = [
