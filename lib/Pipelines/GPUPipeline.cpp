@@ -24,9 +24,8 @@ void mlir::moe::buildFrontendPipeline(OpPassManager &pm) {
   pm.addPass(createMoERaiseRaggedDot());
 }
 
-void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
-                                     const GPUPipelineOptions &options) {
-  buildFrontendPipeline(pm);
+/// Takes layers apart and chooses.
+static void addChoices(OpPassManager &pm, const GPUPipelineOptions &options) {
   MoEDecomposeExpertsPassOptions decompose;
   decompose.gather = GatherForm::Operand;
   pm.addPass(createMoEDecomposeExpertsPass(decompose));
@@ -42,6 +41,18 @@ void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
   schedule.target = options.target;
   schedule.expectedTokens = options.expectedTokens;
   pm.addPass(createMoESelectSchedulePass(schedule));
+}
+
+void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
+                                     const GPUPipelineOptions &options) {
+  buildFrontendPipeline(pm);
+  addChoices(pm, options);
+}
+
+/// Calls to what they call, as a launch file has no functions.
+static void addInliner(OpPassManager &pm) {
+  pm.addPass(createInlinerPass(llvm::StringMap<OpPassManager>(),
+                               [](OpPassManager &) {}));
 }
 
 /// Tensors to contiguous memrefs; a destination that is an argument is written
@@ -61,7 +72,10 @@ static void addBufferization(OpPassManager &pm) {
 
 void mlir::moe::buildNVGPUPipeline(OpPassManager &pm,
                                    const GPUPipelineOptions &options) {
-  buildChoicesPipeline(pm, options);
+  buildFrontendPipeline(pm);
+  pm.addPass(createRejectForeignOps());
+  addInliner(pm);
+  addChoices(pm, options);
   addBufferization(pm);
   ConvertMoEToNVGPUOptions kernels;
   kernels.target = options.target;

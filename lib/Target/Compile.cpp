@@ -80,6 +80,8 @@ static void forEachSymbol(Operation *root, function_ref<void(StringAttr)> use) {
 }
 
 void mlir::moe::eraseUnreachableFunctions(func::FuncOp entry) {
+  // A pass may erase what is private and not referred to.
+  entry.setPublic();
   auto module = entry->getParentOfType<ModuleOp>();
   SymbolTable table(module);
   llvm::SetVector<Operation *> reachable;

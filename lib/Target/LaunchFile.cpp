@@ -50,6 +50,8 @@ public:
   FailureOr<json::Value> build(StringRef image);
 
 private:
+  /// Fails if the function calls others.
+  LogicalResult verifyCalls();
   LogicalResult numberOperands();
   LogicalResult numberResults();
   /// Makes the memrefs that the branches of `op` yield one buffer each.
@@ -165,6 +167,22 @@ void LaunchFileBuilder::addArgument(Value value, json::Array shape) {
   buffers[value] = arguments.size();
   arguments.push_back(value);
   argumentShapes.push_back(std::move(shape));
+}
+
+LogicalResult LaunchFileBuilder::verifyCalls() {
+  WalkResult result = function.walk([](func::CallOp call) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    call.emitOpError("calls @")
+        << call.getCallee() << ", which "
+        << (callee && callee.isExternal()
+                ? "has no body"
+                : "cannot be inlined: it calls itself or is marked no_inline")
+        << "; a launch file has no calls: keep this one outside of the "
+           "compiled function, or use --target=cpu";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 LogicalResult LaunchFileBuilder::numberOperands() {
@@ -727,7 +745,7 @@ FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
     return function.emitError() << "@" << function.getSymName()
                                 << " has no body of one block; a launch file "
                                    "has no branches between blocks";
-  if (failed(numberOperands()))
+  if (failed(verifyCalls()) || failed(numberOperands()))
     return failure();
   // Branches in branches come first.
   WalkResult joined =

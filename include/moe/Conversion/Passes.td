@@ -128,6 +128,16 @@ def SetHostInterface : Pass<"moe-set-host-interface", "::mlir::ModuleOp"> {
   }];
 }
 
+def RejectForeignOps : Pass<"moe-reject-foreign-ops"> {
+  let summary = "Report ops that have no lowering";
+  let description = [{
+    Reports the first op that no registered dialect defines, as an error that
+    names it. The pipelines run it behind what raises a frontend's ops: an op
+    that is left over would stop some later pass with a message that helps
+    nobody, or crash it (see docs/upstream.md).
+  }];
+}
+
 def MoERaiseRaggedDot : Pass<"moe-raise-ragged-dot", "::mlir::ModuleOp"> {
   let summary = "raise JAX's ragged_dot to moe.grouped_matmul";
   let description = [{
