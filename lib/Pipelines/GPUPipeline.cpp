@@ -100,7 +100,7 @@ void mlir::moe::buildNVVMPipeline(OpPassManager &pm) {
 
 void mlir::moe::buildImagePipeline(OpPassManager &pm, bool cubin) {
   GpuNVVMAttachTargetOptions target;
-  target.chip = "sm_90a";
+  target.chip = kGPUChip;
   target.features = "+ptx80";
   target.optLevel = 3;
   pm.addPass(createGpuNVVMAttachTarget(target));

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/InitAllDialects.h"
@@ -149,11 +150,15 @@ static FailureOr<StringRef> findKernelModule(func::FuncOp function) {
   return name;
 }
 
-/// The object that gpu-module-to-binary made of the gpu.module `name`.
+/// The object that gpu-module-to-binary made of the gpu.module `name` for a
+/// Hopper GPU. A module of the user's may have other targets, too.
 static FailureOr<StringRef> findImage(ModuleOp module, StringRef name) {
   if (auto binary = module.lookupSymbol<gpu::BinaryOp>(name))
-    for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>())
-      return object.getObject().getValue();
+    for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>()) {
+      auto target = dyn_cast<NVVM::NVVMTargetAttr>(object.getTarget());
+      if (target && target.getChip() == kGPUChip)
+        return object.getObject().getValue();
+    }
   return emitError(module.getLoc()) << "has no image of @" << name;
 }
 

@@ -6,6 +6,8 @@
 
 #include "moe/Target/LaunchFile.h"
 
+#include "moe/Pipelines/GPUPipeline.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -109,6 +111,15 @@ private:
 
 } // namespace
 
+/// Whether docs/abi.md has `type`.
+static bool isElementType(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.isSignless() &&
+           llvm::is_contained({8, 16, 32, 64}, integer.getWidth());
+  return isa<BFloat16Type, Float16Type, Float32Type, Float64Type,
+             Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
 static std::string getElementTypeName(Type type) {
   std::string name;
   llvm::raw_string_ostream(name) << type;
@@ -147,6 +158,9 @@ FailureOr<json::Array> LaunchFileBuilder::createShape(MemRefType type,
   if (!type.getLayout().isIdentity())
     return user->emitOpError("allocates a ")
            << type << "; the buffers of a launch are contiguous";
+  if (!isElementType(type.getElementType()))
+    return user->emitOpError("allocates elements of type ")
+           << type.getElementType() << ", which a launch file does not have";
   json::Array shape;
   for (int64_t size : type.getShape()) {
     if (!ShapedType::isDynamic(size)) {
@@ -188,11 +202,13 @@ LogicalResult LaunchFileBuilder::verifyCalls() {
 LogicalResult LaunchFileBuilder::numberOperands() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<MemRefType>(argument.getType());
-    if (!type || !type.getLayout().isIdentity())
+    if (!type || !type.getLayout().isIdentity() ||
+        !isElementType(type.getElementType()))
       return function.emitError()
              << "argument " << argument.getArgNumber() << " of @"
              << function.getSymName() << " is " << argument.getType()
-             << "; a launch takes contiguous memrefs only";
+             << "; a launch takes contiguous memrefs of i8, i16, i32, i64, "
+                "f16, bf16, f32, f64, f8E4M3FN or f8E5M2 only";
     json::Array shape;
     for (int64_t size : type.getShape())
       shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
@@ -398,8 +414,8 @@ FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
   }
   Operation *op = value.getDefiningOp();
   if (!op)
-    return user->emitOpError("depends on a number that is an argument of the "
-                             "function; a launch file has none");
+    return user->emitOpError("depends on a number that is not made of sizes of "
+                             "arguments; a launch file has no others");
   return TypeSwitch<Operation *, FailureOr<json::Value>>(op)
       .Case([&](memref::DimOp dim) -> FailureOr<json::Value> {
         std::optional<int64_t> index = dim.getConstantIndex();
@@ -458,9 +474,6 @@ LaunchFileBuilder::createTensorMap(nvgpu::TmaCreateDescriptorOp op) {
     return op.emitOpError("has a box of ")
            << boxShape.size() << " dimensions for a " << type
            << "; a tensor map has one for each";
-  if (!type.getElementType().isIntOrFloat())
-    return op.emitOpError("is of a ")
-           << type << "; a tensor map has integers or floats";
   int64_t bytes = type.getElementTypeBitWidth() / 8;
 
   // Innermost first; a stride is the product of the dimensions inside of it.
@@ -556,7 +569,8 @@ LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
       op, op.getKernelAttr());
   if (!kernel)
-    return op.emitOpError("launches what is not a kernel of this module");
+    return op.emitOpError("launches a kernel that is not an llvm.func; lower "
+                          "the kernel before");
   if (kernel.getNumArguments() != op.getNumKernelOperands())
     return op.emitOpError("has ")
            << op.getNumKernelOperands() << " kernel arguments, but @"
@@ -755,7 +769,7 @@ FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
     return failure();
   json::Array arguments = createArguments();
   json::Value file = json::Object{{"abi", kABIVersion},
-                                  {"target", "sm_90a"},
+                                  {"target", kGPUChip},
                                   {"image", image},
                                   {"entry", function.getSymName()},
                                   {"arguments", std::move(arguments)},

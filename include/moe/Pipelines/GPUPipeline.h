@@ -16,6 +16,9 @@ class OpPassManager;
 
 namespace moe {
 
+/// What the kernels are compiled for.
+inline constexpr llvm::StringLiteral kGPUChip = "sm_90a";
+
 /// Options of the pipelines `moe-to-nvgpu`, `moe-to-ptx` and `moe-to-cubin`.
 struct GPUPipelineOptions : public PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> target{
