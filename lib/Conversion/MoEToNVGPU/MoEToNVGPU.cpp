@@ -77,7 +77,6 @@ private:
 
   llvm::StringMap<LLVM::LLVMFuncOp> kernels;
   gpu::GPUModuleOp kernelModule;
-  int64_t multiprocessors = 0;
 };
 
 } // namespace
@@ -253,7 +252,8 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
     copyGatheredRows(op);
     plan = KernelPlan::create(op);
   }
-  if (failed(plan))
+  FailureOr<TargetAttr> device = resolveTarget(op, target);
+  if (failed(plan) || failed(device))
     return failure();
   KernelBuilder b(op->getLoc(), OpBuilder(op));
   Value zero = b.index(0);
@@ -279,7 +279,7 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
                 [&](KernelBuilder &kernelBuilder, StringRef name) {
                   return createGroupedMatmulKernel(kernelBuilder, *plan, name);
                 });
-  launch(b, kernel, createGridSize(b, *plan, numRows, multiprocessors),
+  launch(b, kernel, createGridSize(b, *plan, numRows, device->getSmCount()),
          plan->getNumThreads(), plan->sharedBytes, arguments);
   op->erase();
   return success();
@@ -524,15 +524,13 @@ LogicalResult ConvertMoEToNVGPU::convert(Operation *op) {
 void ConvertMoEToNVGPU::runOnOperation() {
   kernels.clear();
   kernelModule = nullptr;
-  FailureOr<TargetAttr> resolved = resolveTarget(getOperation(), target);
-  if (failed(resolved))
+  if (failed(resolveTarget(getOperation(), target)))
     return signalPassFailure();
-  multiprocessors = resolved->getSmCount();
-  // Only functions that have grouped matmuls, or parts of a layer, are programs
-  // for the GPU: fills and copies of others stay.
+  // Only functions that have grouped matmuls, or parts of a layer, or are said
+  // to be one are programs for the GPU: fills and copies of others stay.
   SmallVector<Operation *> ops;
   getOperation()->walk([&](func::FuncOp function) {
-    bool isProgram = false;
+    bool isProgram = function->hasAttr(MoEDialect::getProgramAttrName());
     SmallVector<Operation *> candidates;
     function->walk([&](Operation *op) {
       isProgram |= isa_and_nonnull<MoEDialect>(op->getDialect());
