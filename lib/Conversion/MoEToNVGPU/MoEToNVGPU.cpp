@@ -262,9 +262,11 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
     return arith::IndexCastOp::create(b, b.getI32Type(), value);
   };
   SmallVector<Value> arguments = {
-      createTensorMap(b, op.getWeights(), plan->getWeightTile(), true),
-      createTensorMap(b, op.getTokens(), plan->getTokenTile(), false),
-      op.getGroups()};
+      createTensorMap(b, op.getWeights(), plan->getWeightTile(), true)};
+  for (int64_t tokens : plan->getTokenTiles())
+    arguments.push_back(createTensorMap(
+        b, op.getTokens(), plan->withTokenTile(tokens).getTokenTile(), false));
+  arguments.push_back(op.getGroups());
   for (Value optional :
        {op.getBias(), op.getGather(), op.getScale(), op.getScatter()})
     if (optional)
