@@ -219,7 +219,8 @@ void ConvertMoEToNVGPU::copyGatheredRows(GroupedMatmulInterface op) {
   auto tokensType = cast<MemRefType>(op.getTokens().getType());
   auto element = cast<FloatType>(tokensType.getElementType());
   auto index = cast<IntegerType>(op.getGather().getType().getElementType());
-  int64_t columns = tokensType.getDimSize(1);
+  // That of the tokens may be dynamic.
+  int64_t columns = op.getContractionSize();
   std::string key;
   llvm::raw_string_ostream(key)
       << "gather," << element << ',' << index << ',' << columns;
