@@ -106,12 +106,3 @@ function(moe_add_unittest name)
   set_target_properties(${name} PROPERTIES FOLDER "MoE/Unit Tests")
   set_property(GLOBAL APPEND PROPERTY MOE_TEST_DEPENDS ${name})
 endfunction()
-
-# Adds the subdirectories among the arguments that exist.
-function(moe_add_subdirectories)
-  foreach(dir ${ARGN})
-    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${dir}/CMakeLists.txt")
-      add_subdirectory(${dir})
-    endif()
-  endforeach()
-endfunction()

@@ -94,8 +94,7 @@ static cl::opt<std::string>
     passesOption("passes",
                  cl::desc("Pass pipeline to run first on what is executed, but "
                           "not on the reference of --check"),
-                 cl::value_desc("moe-swap-ab{mode=always},..."),
-                 cl::cat(category));
+                 cl::value_desc("moe-swap-ab{mode=always}"), cl::cat(category));
 static cl::opt<bool>
     checkOption("check",
                 cl::desc("Compare with a reference in double precision; exit "

@@ -65,9 +65,15 @@ def ConvertNVGPUWarpgroupToNVVM
       has strides `[1, ...]`.
     * B is K-major, or MN-major with the `transposeB` flag.
     * M may be any multiple of 64: one WGMMA for each slab of 64 rows.
+
+    What no WGMMA computes is an error that says why.
   }];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"
+  ];
+  let statistics = [
+    Statistic<"numMmas", "mmas", "nvgpu.warpgroup.mma ops lowered">,
+    Statistic<"numInstructions", "wgmmas", "WGMMA instructions made of them">
   ];
 }
 
@@ -107,6 +113,10 @@ def ConvertMoEToLinalg : Pass<"convert-moe-to-linalg"> {
     Option<"vectorLanes", "vector-lanes", "int64_t", "8",
            "f32 elements in one vector register of the CPU (a power of two "
            "from 4 to 32): 16 with AVX-512, 8 with AVX2, 4 with SSE or NEON">,
+  ];
+  let statistics = [
+    Statistic<"numMatmuls", "matmuls", "Grouped matmuls lowered">,
+    Statistic<"numOthers", "others", "Other moe ops lowered">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

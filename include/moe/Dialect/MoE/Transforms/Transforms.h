@@ -126,10 +126,17 @@ void populateMoESwapABPatterns(RewritePatternSet &patterns,
 // Folding of transposes
 //===----------------------------------------------------------------------===//
 
+/// What of a moe.grouped_matmul_swapped is stored in one of two orders.
+enum class OrderedMatrix { Tokens, Result };
+
 /// Adds the patterns that fold transposes of the tokens, the destination and
-/// the result of moe.grouped_matmul_swapped into its storage orders, and those
-/// that remove pairs of transposes.
-void populateMoEFoldTransposesPatterns(RewritePatternSet &patterns);
+/// the result of moe.grouped_matmul_swapped into its storage orders, each with
+/// a remark of category `moe-fold-transposes`, and those that remove pairs of
+/// transposes. `listener`, unless null, is told of every matrix that was made
+/// row-major.
+void populateMoEFoldTransposesPatterns(
+    RewritePatternSet &patterns,
+    const std::function<void(OrderedMatrix)> &listener = nullptr);
 
 //===----------------------------------------------------------------------===//
 // Schedules
