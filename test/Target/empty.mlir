@@ -32,7 +32,7 @@ func.func @f(%x: tensor<0x64xbf16>, %w: tensor<4x72x64xbf16>, %off: tensor<5xi32
 // PTX: .visible .entry fill_0(
 // PTX-NOT: .entry
 // CHECK:      launches:
-// CHECK-NEXT: 0: {"block": [256, 1, 1], "grid": [3, 1, 1], "kernel": "fill_0", "shared_memory": 0}
+// CHECK-NEXT: 0: {"block": [256, 1, 1], "grid": [3, 1, 1], "kernel": "fill_0", {{.*}}"shared_memory": 0}
 // CHECK-NEXT:   {"buffer": 4, "kind": "buffer"}
 // CHECK-NEXT:   {"kind": "i64", "value": 576}
 // CHECK-NEXT: results:

@@ -15,20 +15,20 @@
 // CHECK-NEXT: entry: "f"
 // CHECK-NEXT: image: "launch-file-gather.mlir.tmp.ptx"
 // CHECK-NEXT: launches:
-// CHECK-NEXT:   0: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 3, 0], ["dim", 4, 0]], 3], 132], 1, 1], "kernel": "grouped_matmul_swapped_0", "shared_memory": 147784}
+// CHECK-NEXT:   0: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 3, 0], ["dim", 4, 0]], 3], 132], 1, 1], "kernel": "grouped_matmul_swapped_0", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
 // CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 1, "dims": [256, 192, 8], "element_type": "f16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [512, 98304], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 1], "buffer": 0, "dims": [256, ["dim", 0, 0]], "element_type": "f16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [512], "swizzle": "128b"}
 // CHECK-NEXT:     {"buffer": 2, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 3, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 4, "kind": "buffer"}
 // CHECK-NEXT:     {"kind": "i32", "value": ["min", ["dim", 3, 0], ["dim", 4, 0]]}
-// CHECK-NEXT:   1: {"block": [256, 1, 1], "grid": {{\[\[}}"ceildiv", ["mul", ["dim", 3, 0], 256], 256], 1, 1], "kernel": "gather_1", "shared_memory": 0}
+// CHECK-NEXT:   1: {"block": [256, 1, 1], "grid": {{\[\[}}"ceildiv", ["mul", ["dim", 3, 0], 256], 256], 1, 1], "kernel": "gather_1", "programmatic": true, "shared_memory": 0}
 // CHECK-NEXT:     {"buffer": 0, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 3, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 6, "kind": "buffer"}
 // CHECK-NEXT:     {"kind": "i64", "value": ["dim", 0, 0]}
 // CHECK-NEXT:     {"kind": "i64", "value": ["mul", ["dim", 3, 0], 256]}
-// CHECK-NEXT:   2: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 3, 0], ["dim", 5, 0]], 3], 132], 1, 1], "kernel": "grouped_matmul_2", "shared_memory": 65672}
+// CHECK-NEXT:   2: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 3, 0], ["dim", 5, 0]], 3], 132], 1, 1], "kernel": "grouped_matmul_2", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
 // CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 1, "dims": [256, 192, 8], "element_type": "f16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [512, 98304], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 64], "buffer": 6, "dims": [256, ["dim", 3, 0]], "element_type": "f16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [512], "swizzle": "128b"}
 // CHECK-NEXT:     {"buffer": 2, "kind": "buffer"}

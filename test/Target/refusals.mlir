@@ -1,6 +1,7 @@
 // Host functions, written by hand, that a launch file cannot express: errors
 // that say what and where.
 
+// RUN: rm -rf %t
 // RUN: split-file %s %t
 // RUN: %python %S/Inputs/check_refusals.py %t
 

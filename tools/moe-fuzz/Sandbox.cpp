@@ -22,12 +22,14 @@ using namespace mlir;
 using namespace mlir::moe::fuzz;
 
 #ifdef __SANITIZE_ADDRESS__
-// Findings end the child by SIGABRT, whose handler records the stack. The rest
-// is explained in test/moe_lit.py, whose environment takes precedence.
+// Findings end the child by SIGABRT, whose handler records the stack. That has
+// a stack of its own, which the sanitizer would take for one of its making and
+// unmap when the thread ends. The rest is explained in test/moe_lit.py, whose
+// environment takes precedence.
 extern "C" const char *__asan_default_options() {
   return "abort_on_error=1:handle_abort=1:detect_leaks=0:"
          "allow_user_poisoning=0:detect_stack_use_after_return=0:"
-         "allocator_may_return_null=1";
+         "use_sigaltstack=0:allocator_may_return_null=1";
 }
 extern "C" const char *__ubsan_default_options() {
   return "abort_on_error=1:halt_on_error=1:print_stacktrace=1";

@@ -41,14 +41,20 @@ namespace {
 
 /// The arguments of the kernel by name.
 struct KernelArguments {
-  Value weightMap, tokenMap, groups, gather, numRows;
+  Value weightMap;
+  /// One for each token tile.
+  SmallVector<Value> tokenMaps;
+  Value groups, gather, numRows;
   EpilogueOperands epilogue;
 };
 
 class GroupedMatmulKernelBuilder {
 public:
   GroupedMatmulKernelBuilder(KernelBuilder &b, const KernelPlan &plan)
-      : b(b), plan(plan) {}
+      : b(b), plan(plan) {
+    for (int64_t tokens : plan.getTokenTiles())
+      tilePlans.push_back(plan.withTokenTile(tokens));
+  }
 
   LLVM::LLVMFuncOp create(StringRef name);
 
@@ -57,19 +63,26 @@ private:
   KernelArguments readArguments(LLVM::LLVMFuncOp function);
   void createPrologue(const ThreadIds &ids, const KernelArguments &args,
                       const Ring &ring, const GroupTable &table);
-  void createProducer(const ThreadIds &ids, const Ring &ring,
-                      const GroupTable &table, const TileQueue &queue,
-                      const OperandStreams &streams);
+  void createProducer(const ThreadIds &ids, const KernelArguments &kernelArgs,
+                      Value shared, const Ring &ring, const GroupTable &table,
+                      const TileQueue &queue);
   RingPosition createTileOfProducer(const Ring &ring, const WorkTile &tile,
                                     RingPosition position,
                                     const OperandStreams &streams);
-  void createConsumer(const ThreadIds &ids, const Ring &ring,
-                      const Accumulator &accumulator,
-                      const EpilogueOperands &operands);
-  RingPosition createTileOfConsumer(const ThreadIds &ids, const Ring &ring,
+  void createConsumer(const ThreadIds &ids, const KernelArguments &kernelArgs,
+                      Value shared, const Ring &ring);
+  RingPosition createTileOfConsumer(const KernelPlan &tilePlan,
+                                    const ThreadIds &ids, const Ring &ring,
                                     const WorkTile &tile, RingPosition position,
                                     const Accumulator &accumulator,
                                     const EpilogueOperands &operands);
+
+  /// Emits for each token tile what `body` makes of its number and plan, and
+  /// runs that of the first that holds the tokens of `tile`.
+  RingPosition
+  createForTokens(const WorkTile &tile,
+                  function_ref<RingPosition(size_t, const KernelPlan &)> body,
+                  size_t first = 0);
 
   /// By one thread of a warp, or where a gather takes the whole warp (which
   /// `lane` is of) by its first lane: emits `body`, which makes an i32, and
@@ -78,6 +91,8 @@ private:
 
   KernelBuilder &b;
   const KernelPlan &plan;
+  /// The plan for each token tile.
+  SmallVector<KernelPlan, 0> tilePlans;
 };
 
 } // namespace
@@ -86,7 +101,9 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
   MLIRContext *context = b.getContext();
   Type generic = LLVM::LLVMPointerType::get(context);
   Type global = b.getGlobalPointerType();
-  SmallVector<Type> parameters = {generic, generic, global};
+  size_t numMaps = 1 + tilePlans.size();
+  SmallVector<Type> parameters(numMaps, generic);
+  parameters.push_back(global);
   parameters.append(!!plan.biasType + !!plan.gatherType + !!plan.scaleType +
                         !!plan.scatterType + 1,
                     global);
@@ -98,7 +115,7 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
   // Tensor maps are parameters by value, 128 bytes each, that TMA reads where
   // they are; gpu.func cannot say so, hence an llvm.func.
   Type map = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
-  for (unsigned i : {0, 1}) {
+  for (size_t i = 0; i < numMaps; ++i) {
     function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
                         TypeAttr::get(map));
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
@@ -121,7 +138,9 @@ GroupedMatmulKernelBuilder::readArguments(LLVM::LLVMFuncOp function) {
     return UnrealizedConversionCastOp::create(b, type, take()).getResult(0);
   };
   args.weightMap = takeMap(plan.getWeightTile(), /*hasExpertDimension=*/true);
-  args.tokenMap = takeMap(plan.getTokenTile(), /*hasExpertDimension=*/false);
+  for (const KernelPlan &tilePlan : tilePlans)
+    args.tokenMaps.push_back(
+        takeMap(tilePlan.getTokenTile(), /*hasExpertDimension=*/false));
   args.groups = take();
   if (plan.biasType)
     args.epilogue.bias = take();
@@ -148,7 +167,8 @@ void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
   b.createIf(isWarp(0), [&] {
     b.createIf(NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()), [&] {
       nvgpu::TmaPrefetchOp::create(b, args.weightMap, Value());
-      nvgpu::TmaPrefetchOp::create(b, args.tokenMap, Value());
+      for (Value map : args.tokenMaps)
+        nvgpu::TmaPrefetchOp::create(b, map, Value());
       ring.initBarriers(b);
     });
   });
@@ -174,6 +194,28 @@ Value GroupedMatmulKernelBuilder::createOnce(Value lane,
   return b.shuffle(gpu::ShuffleMode::IDX, ifOp.getResult(0), 0);
 }
 
+RingPosition GroupedMatmulKernelBuilder::createForTokens(
+    const WorkTile &tile,
+    function_ref<RingPosition(size_t, const KernelPlan &)> body, size_t first) {
+  const KernelPlan &tilePlan = tilePlans[first];
+  if (first + 1 == tilePlans.size())
+    return body(first, tilePlan);
+  Value tokens = b.sub(tile.endRow, tile.firstRow);
+  Value isHeld = b.compare(arith::CmpIPredicate::ule, tokens,
+                           b.i32(tilePlan.getTokenTile().extent));
+  SmallVector<Type> types(2, b.getI32Type());
+  auto ifOp = scf::IfOp::create(b, types, isHeld, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  auto yield = [&](RingPosition position) {
+    scf::YieldOp::create(b, ValueRange{position.stage, position.phase});
+  };
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  yield(body(first, tilePlan));
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  yield(createForTokens(tile, body, first + 1));
+  return {ifOp.getResult(0), ifOp.getResult(1)};
+}
+
 RingPosition GroupedMatmulKernelBuilder::createTileOfProducer(
     const Ring &ring, const WorkTile &tile, RingPosition position,
     const OperandStreams &streams) {
@@ -189,11 +231,9 @@ RingPosition GroupedMatmulKernelBuilder::createTileOfProducer(
   return {loop.getResult(0), loop.getResult(1)};
 }
 
-void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
-                                                const Ring &ring,
-                                                const GroupTable &table,
-                                                const TileQueue &queue,
-                                                const OperandStreams &streams) {
+void GroupedMatmulKernelBuilder::createProducer(
+    const ThreadIds &ids, const KernelArguments &kernelArgs, Value shared,
+    const Ring &ring, const GroupTable &table, const TileQueue &queue) {
   auto produce = [&] {
     Value numTiles = table.getNumTiles(b);
     RingPosition start = ring.getProducerStart(b);
@@ -209,8 +249,16 @@ void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
           // Asked for now and needed after this tile's loads, the next tile
           // costs no wait.
           Value next = createOnce(ids.lane, [&] { return queue.takeNext(b); });
-          RingPosition end = createTileOfProducer(
-              ring, table.getTile(b, args[0]), {args[1], args[2]}, streams);
+          WorkTile tile = table.getTile(b, args[0]);
+          RingPosition end =
+              createForTokens(tile, [&](size_t i, const KernelPlan &tilePlan) {
+                OperandStreams streams(tilePlan, shared, kernelArgs.weightMap,
+                                       kernelArgs.tokenMaps[i],
+                                       kernelArgs.gather, kernelArgs.numRows,
+                                       ids.lane);
+                return createTileOfProducer(ring, tile, {args[1], args[2]},
+                                            streams);
+              });
           scf::YieldOp::create(b, ValueRange{next, end.stage, end.phase});
         });
     RingPosition end = {loop.getResult(1), loop.getResult(2)};
@@ -231,8 +279,8 @@ void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
 }
 
 RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
-    const ThreadIds &ids, const Ring &ring, const WorkTile &tile,
-    RingPosition position, const Accumulator &accumulator,
+    const KernelPlan &tilePlan, const ThreadIds &ids, const Ring &ring,
+    const WorkTile &tile, RingPosition position, const Accumulator &accumulator,
     const EpilogueOperands &operands) {
   Value threadInGroup = b.remUnsigned(ids.thread, kWarpgroupThreads);
   Value isLeader = b.compare(arith::CmpIPredicate::eq, threadInGroup, b.i32(0));
@@ -257,13 +305,13 @@ RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
   RingPosition end = {loop.getResult(1), loop.getResult(2)};
   Value registers = accumulator.finish(b, loop.getResult(0));
   b.createIf(isLeader, [&] { ring.releasePrevious(b, end); });
-  createEpilogue(b, plan, ids, tile, registers, operands);
+  createEpilogue(b, tilePlan, ids, tile, registers, operands);
   return end;
 }
 
 void GroupedMatmulKernelBuilder::createConsumer(
-    const ThreadIds &ids, const Ring &ring, const Accumulator &accumulator,
-    const EpilogueOperands &operands) {
+    const ThreadIds &ids, const KernelArguments &kernelArgs, Value shared,
+    const Ring &ring) {
   RingPosition start = ring.getConsumerStart(b);
   SmallVector<Value> position = {start.stage, start.phase};
   SmallVector<Type> types(6, b.getI32Type());
@@ -279,9 +327,17 @@ void GroupedMatmulKernelBuilder::createConsumer(
                                             at.stage, at.phase});
       },
       [&](OpBuilder &, Location, ValueRange args) {
-        RingPosition end = createTileOfConsumer(
-            ids, ring, {args[0], args[1], args[2], args[3]}, {args[4], args[5]},
-            accumulator, operands);
+        WorkTile tile = {args[0], args[1], args[2], args[3]};
+        RingPosition end =
+            createForTokens(tile, [&](size_t i, const KernelPlan &tilePlan) {
+              Value mapA = kernelArgs.weightMap, mapB = kernelArgs.tokenMaps[i];
+              if (!plan.isSwapped)
+                std::swap(mapA, mapB);
+              return createTileOfConsumer(
+                  tilePlan, ids, ring, tile, {args[4], args[5]},
+                  Accumulator(tilePlan, shared, mapA, mapB),
+                  kernelArgs.epilogue);
+            });
         scf::YieldOp::create(b, ValueRange{end.stage, end.phase});
       });
 }
@@ -300,8 +356,6 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
   createDependentsLaunch(b);
   createPrologue(ids, args, ring, table);
 
-  Value mapA = plan.isSwapped ? args.weightMap : args.tokenMap;
-  Value mapB = plan.isSwapped ? args.tokenMap : args.weightMap;
   Value isProducer = b.compare(arith::CmpIPredicate::eq, ids.warpgroup,
                                b.i32(plan.warpgroups));
   auto roles = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
@@ -310,14 +364,11 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
     b.setInsertionPointToStart(roles.thenBlock());
     NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
                                    NVVM::SetMaxRegisterAction::decrease);
-    createProducer(ids, ring, table, queue,
-                   OperandStreams(plan, shared, args.weightMap, args.tokenMap,
-                                  args.gather, args.numRows, ids.lane));
+    createProducer(ids, args, shared, ring, table, queue);
     b.setInsertionPointToStart(roles.elseBlock());
     NVVM::SetMaxRegisterOp::create(b, getConsumerRegisters(plan.warpgroups),
                                    NVVM::SetMaxRegisterAction::increase);
-    createConsumer(ids, ring, Accumulator(plan, shared, mapA, mapB),
-                   args.epilogue);
+    createConsumer(ids, args, shared, ring);
   }
   LLVM::ReturnOp::create(b, ValueRange());
   return function;

@@ -155,8 +155,8 @@ public:
   void waitEmpty(KernelBuilder &b, RingPosition position) const;
   void waitFull(KernelBuilder &b, RingPosition position) const;
   /// By one thread, into an empty stage: the bytes to come, and their tile.
-  void announce(KernelBuilder &b, RingPosition position,
-                const WorkTile &tile) const;
+  void announce(KernelBuilder &b, RingPosition position, const WorkTile &tile,
+                int64_t bytes) const;
   /// The same, that no tile comes any more.
   void announceEnd(KernelBuilder &b, RingPosition position) const;
   /// The tile of a full stage, and whether there is one.

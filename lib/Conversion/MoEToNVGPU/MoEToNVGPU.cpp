@@ -219,7 +219,8 @@ void ConvertMoEToNVGPU::copyGatheredRows(GroupedMatmulInterface op) {
   auto tokensType = cast<MemRefType>(op.getTokens().getType());
   auto element = cast<FloatType>(tokensType.getElementType());
   auto index = cast<IntegerType>(op.getGather().getType().getElementType());
-  int64_t columns = tokensType.getDimSize(1);
+  // That of the tokens may be dynamic.
+  int64_t columns = op.getContractionSize();
   std::string key;
   llvm::raw_string_ostream(key)
       << "gather," << element << ',' << index << ',' << columns;
@@ -262,9 +263,11 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
     return arith::IndexCastOp::create(b, b.getI32Type(), value);
   };
   SmallVector<Value> arguments = {
-      createTensorMap(b, op.getWeights(), plan->getWeightTile(), true),
-      createTensorMap(b, op.getTokens(), plan->getTokenTile(), false),
-      op.getGroups()};
+      createTensorMap(b, op.getWeights(), plan->getWeightTile(), true)};
+  for (int64_t tokens : plan->getTokenTiles())
+    arguments.push_back(createTensorMap(
+        b, op.getTokens(), plan->withTokenTile(tokens).getTokenTile(), false));
+  arguments.push_back(op.getGroups());
   for (Value optional :
        {op.getBias(), op.getGather(), op.getScale(), op.getScatter()})
     if (optional)

@@ -99,14 +99,14 @@ void OperandStreams::load(KernelBuilder &b, const Ring &ring,
   Value firstDepth = b.mul(kStep, plan.kStep);
   ring.waitEmpty(b, position);
   if (!gather) {
-    ring.announce(b, position, tile);
+    ring.announce(b, position, tile, plan.getLoadBytes());
     loadWeights(b, ring, position, tile, firstDepth);
     return loadTokens(b, ring, position, tokenRows, firstDepth);
   }
   // The bytes of a lane may arrive before the first lane has announced them:
   // the stage is full only when both have happened.
   b.createIf(b.compare(arith::CmpIPredicate::eq, lane, b.i32(0)), [&] {
-    ring.announce(b, position, tile);
+    ring.announce(b, position, tile, plan.getLoadBytes());
     loadWeights(b, ring, position, tile, firstDepth);
   });
   loadGatheredTokens(b, ring, position, tokenRows, firstDepth);

@@ -84,15 +84,15 @@ void Ring::waitFull(KernelBuilder &b, RingPosition position) const {
 }
 
 void Ring::announce(KernelBuilder &b, RingPosition position,
-                    const WorkTile &tile) const {
+                    const WorkTile &tile, int64_t bytes) const {
   Value stage = b.toIndex(position.stage);
   Value record = vector::FromElementsOp::create(
       b, VectorType::get(4, b.getI32Type()),
       ValueRange{tile.expert, tile.firstRow, tile.endRow, tile.outputTile});
   memref::StoreOp::create(b, record, records, stage);
   // A box counts whole, whatever part of it lies outside the tensor.
-  nvgpu::MBarrierArriveExpectTxOp::create(b, full, b.index(plan.stageBytes),
-                                          stage, Value());
+  nvgpu::MBarrierArriveExpectTxOp::create(b, full, b.index(bytes), stage,
+                                          Value());
 }
 
 void Ring::announceEnd(KernelBuilder &b, RingPosition position) const {

@@ -102,35 +102,56 @@ void mlir::moe::populateNVGPUWarpgroupTypeConversions(
       [](nvgpu::TensorMapDescriptorType type) -> Type { return type; });
 }
 
-Value mlir::moe::createAccumulatorBarrier(OpBuilder &builder, Location loc,
-                                          Value accumulator) {
+/// Passes each slab of `accumulator` through volatile inline assembly of which
+/// `getText` makes the text and the constraints from the number of registers.
+static Value createSlabAsm(
+    OpBuilder &builder, Location loc, Value accumulator,
+    function_ref<std::pair<std::string, std::string>(size_t)> getText) {
   auto structType = cast<LLVM::LLVMStructType>(accumulator.getType());
   for (auto [i, type] : llvm::enumerate(structType.getBody())) {
     auto slabType = cast<LLVM::LLVMStructType>(type);
     SmallVector<int64_t> position = {static_cast<int64_t>(i)};
     SmallVector<Value> registers;
-    SmallVector<std::string> outputs, ties;
-    for (int64_t r = 0, e = slabType.getBody().size(); r < e; ++r) {
+    for (int64_t r = 0, e = slabType.getBody().size(); r < e; ++r)
       registers.push_back(LLVM::ExtractValueOp::create(
           builder, loc, accumulator,
           ArrayRef<int64_t>{static_cast<int64_t>(i), r}));
-      outputs.push_back("=f");
-      ties.push_back(std::to_string(r));
-    }
-    outputs.append(ties);
-    Value pinned =
+    auto [text, constraints] = getText(registers.size());
+    Value results =
         LLVM::InlineAsmOp::create(
-            builder, loc, TypeRange(slabType), registers,
-            /*asm_string=*/"", /*constraints=*/llvm::join(outputs, ","),
+            builder, loc, TypeRange(slabType), registers, text, constraints,
             /*has_side_effects=*/true, /*is_align_stack=*/false,
             LLVM::tailcallkind::TailCallKind::None,
             /*asm_dialect=*/LLVM::AsmDialectAttr{},
             /*operand_attrs=*/ArrayAttr{})
             .getResult(0);
-    accumulator = LLVM::InsertValueOp::create(builder, loc, accumulator, pinned,
-                                              position);
+    accumulator = LLVM::InsertValueOp::create(builder, loc, accumulator,
+                                              results, position);
   }
   return accumulator;
+}
+
+Value mlir::moe::createAccumulatorBarrier(OpBuilder &builder, Location loc,
+                                          Value accumulator) {
+  return createSlabAsm(builder, loc, accumulator, [](size_t numRegisters) {
+    SmallVector<std::string> constraints(numRegisters, "=f");
+    for (size_t i = 0; i < numRegisters; ++i)
+      constraints.push_back(std::to_string(i));
+    return std::pair(std::string(), llvm::join(constraints, ","));
+  });
+}
+
+Value mlir::moe::createAccumulatorCopy(OpBuilder &builder, Location loc,
+                                       Value accumulator) {
+  return createSlabAsm(builder, loc, accumulator, [](size_t numRegisters) {
+    SmallVector<std::string> constraints(numRegisters, "=&f");
+    constraints.append(numRegisters, "f");
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    for (size_t i = 0; i < numRegisters; ++i)
+      os << "mov.b32 $" << i << ", $" << i + numRegisters << ";\n";
+    return std::pair(text, llvm::join(constraints, ","));
+  });
 }
 
 /// Why no product accumulates in `type`, or nothing.

@@ -205,3 +205,18 @@ func.func @gather_copy(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: me
       outs(%y : memref<?x64xbf16>)
   return
 }
+
+// -----
+
+// The rows have the size of the weights' where the type of the tokens does not
+// say theirs.
+// CHECK-LABEL: func @gather_copy_of_dynamic_rows
+// CHECK: %[[COPY:.+]] = memref.alloc(%{{.+}}) : memref<?x64xbf16>
+// CHECK: gpu.launch_func @moe_kernels::@gather_0 {{.*}} args(%arg0 : memref<?x?xbf16>, %arg3 : memref<?xi64>, %[[COPY]] : memref<?x64xbf16>, %{{.+}} : i64, %{{.+}} : i64)
+func.func @gather_copy_of_dynamic_rows(%x: memref<?x?xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %g: memref<?xi64>, %y: memref<?x64xbf16>) {
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 64, n = 40, k = 64, stages = 2, warpgroups = 1>}
+      ins(%w, %x, %off : memref<4x64x64xbf16>, memref<?x?xbf16>, memref<5xi32>) gather(%g : memref<?xi64>)
+      outs(%y : memref<?x64xbf16>)
+  return
+}

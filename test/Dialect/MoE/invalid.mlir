@@ -341,3 +341,23 @@ func.func @operand_type(%x: tensor<4x64xf64>, %w: tensor<8x32x64xbf16>,
 
 // expected-error @below {{schedule needs 2 to 32 stages, got 1}}
 #schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 1, warpgroups = 1>
+
+// -----
+
+// What only the generic form can say: two operands in the place of one, or none.
+
+func.func @two_groups(%x: tensor<8x64xf32>, %w: tensor<4x64x64xf32>, %off: tensor<5xi32>, %y: tensor<8x64xf32>) {
+  // expected-error @below {{'moe.grouped_matmul' op operandSegmentSizes gives operand group 2 2 operands; it takes exactly one}}
+  %0 = "moe.grouped_matmul"(%x, %w, %off, %off, %y) <{operandSegmentSizes = array<i32: 1, 1, 2, 0, 0, 0, 0, 1>}>
+      : (tensor<8x64xf32>, tensor<4x64x64xf32>, tensor<5xi32>, tensor<5xi32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @no_groups(%x: tensor<8x64xf32>, %w: tensor<4x64x64xf32>, %bias: tensor<4x64xf32>, %y: tensor<8x64xf32>) {
+  // expected-error @below {{'moe.grouped_matmul_swapped' op operandSegmentSizes gives operand group 2 0 operands; it takes exactly one}}
+  %0 = "moe.grouped_matmul_swapped"(%w, %x, %bias, %y) <{operandSegmentSizes = array<i32: 1, 1, 0, 1, 0, 0, 0, 1>, token_order = #moe.order<row_major>, result_order = #moe.order<row_major>}>
+      : (tensor<4x64x64xf32>, tensor<8x64xf32>, tensor<4x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  return
+}

@@ -772,3 +772,12 @@ func.func @experts_mixed_semantics(%x: memref<4x64xbf16>, %i: tensor<4x2xi32>,
       -> tensor<4x64xbf16>
   return %r0 : tensor<4x64xbf16>
 }
+
+// -----
+
+func.func @two_gate_ups(%x: tensor<4x16xbf16>, %i: tensor<4x2xi32>, %p: tensor<4x2xf32>, %w1: tensor<8x64x16xbf16>, %w2: tensor<8x16x64xbf16>, %y: tensor<4x16xbf16>) {
+  // expected-error @below {{'moe.experts' op operandSegmentSizes gives operand group 3 2 operands; it takes exactly one}}
+  %0 = "moe.experts"(%x, %i, %p, %w1, %w1, %w2, %y) <{operandSegmentSizes = array<i32: 1, 1, 1, 2, 1, 0, 0, 1>}>
+      : (tensor<4x16xbf16>, tensor<4x2xi32>, tensor<4x2xf32>, tensor<8x64x16xbf16>, tensor<8x64x16xbf16>, tensor<8x16x64xbf16>, tensor<4x16xbf16>) -> tensor<4x16xbf16>
+  return
+}

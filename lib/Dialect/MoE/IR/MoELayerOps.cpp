@@ -340,7 +340,10 @@ static LogicalResult verifyExpertsMatrices(ExpertsOp op) {
 }
 
 LogicalResult ExpertsOp::verify() {
-  if (failed(verifyExpertsElementTypes(*this)) ||
+  constexpr size_t firstOptional = 5;
+  if (failed(verifyOperandGroups(*this, getProperties().operandSegmentSizes,
+                                 firstOptional)) ||
+      failed(verifyExpertsElementTypes(*this)) ||
       failed(verifyExpertsTokens(*this)) ||
       failed(verifyExpertsMatrices(*this)) ||
       failed(verifyExpectedTokens(*this, getExpectedTokens(), getNumExperts())))

@@ -58,6 +58,19 @@ LogicalResult mlir::moe::detail::reifyFromInits(
   return success();
 }
 
+LogicalResult mlir::moe::detail::verifyOperandGroups(Operation *op,
+                                                     ArrayRef<int32_t> segments,
+                                                     size_t firstOptional) {
+  for (auto [i, size] : llvm::enumerate(segments)) {
+    bool isOptional = i >= firstOptional && i + 1 < segments.size();
+    if (size != 1 && !isOptional)
+      return op->emitOpError()
+             << "operandSegmentSizes gives operand group " << i << " " << size
+             << " operands; it takes exactly one";
+  }
+  return success();
+}
+
 LogicalResult
 mlir::moe::detail::verifyPureSemantics(DestinationStyleOpInterface op) {
   if (op.hasPureTensorSemantics() || op.hasPureBufferSemantics())
@@ -157,8 +170,13 @@ static LogicalResult verifyShapes(GroupedMatmulInterface op) {
       "R of outs", rows, op.getGather() ? "length of gather" : "R of tokens");
 }
 
-static LogicalResult verifyGroupedMatmul(GroupedMatmulInterface op) {
-  if (failed(verifyElementTypes(op)) || failed(verifyShapes(op)))
+/// The first optional operand, of both orientations.
+static constexpr size_t kFirstOptional = 3;
+
+static LogicalResult verifyGroupedMatmul(GroupedMatmulInterface op,
+                                         ArrayRef<int32_t> segments) {
+  if (failed(verifyOperandGroups(op, segments, kFirstOptional)) ||
+      failed(verifyElementTypes(op)) || failed(verifyShapes(op)))
     return failure();
   if (failed(verifyPureSemantics(
           cast<DestinationStyleOpInterface>(op.getOperation()))))
@@ -188,7 +206,9 @@ bool GroupedMatmulOp::isSwapped() { return false; }
 bool GroupedMatmulOp::hasTransposedTokens() { return false; }
 bool GroupedMatmulOp::hasTransposedResult() { return false; }
 
-LogicalResult GroupedMatmulOp::verify() { return verifyGroupedMatmul(*this); }
+LogicalResult GroupedMatmulOp::verify() {
+  return verifyGroupedMatmul(*this, getProperties().operandSegmentSizes);
+}
 
 LogicalResult GroupedMatmulOp::fold(FoldAdaptor,
                                     SmallVectorImpl<OpFoldResult> &results) {
@@ -225,7 +245,7 @@ bool GroupedMatmulSwappedOp::hasTransposedResult() {
 }
 
 LogicalResult GroupedMatmulSwappedOp::verify() {
-  return verifyGroupedMatmul(*this);
+  return verifyGroupedMatmul(*this, getProperties().operandSegmentSizes);
 }
 
 LogicalResult

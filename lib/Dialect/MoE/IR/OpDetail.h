@@ -37,6 +37,13 @@ getDestinationStyleSpeculatability(DestinationStyleOpInterface op);
 LogicalResult reifyFromInits(OpBuilder &builder, DestinationStyleOpInterface op,
                              ReifiedRankedShapedTypeDims &reifiedReturnShapes);
 
+/// Fails unless the groups of operands whose sizes `segments` holds have one
+/// operand each. The groups from `firstOptional` on may have none, except for
+/// the last one, the destination. ODS sees to it that they have no more, and
+/// leaves the others unchecked.
+LogicalResult verifyOperandGroups(Operation *op, ArrayRef<int32_t> segments,
+                                  size_t firstOptional);
+
 /// Fails if some operands are tensors and others memrefs.
 LogicalResult verifyPureSemantics(DestinationStyleOpInterface op);
 
