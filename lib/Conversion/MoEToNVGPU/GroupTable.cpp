@@ -97,7 +97,7 @@ void GroupTable::build(KernelBuilder &b, Value groups, Value numRows,
     Value endTile = createWarpScan(
         b, tiles, lane, [&](Value lhs, Value rhs) { return b.add(lhs, rhs); });
     endTile = b.add(endTile, carriedTile);
-    b.createIf(isExpert, [&] {
+    b.createIf(isExpert, [&, first = first] {
       Value position = b.toIndex(expert);
       memref::StoreOp::create(b, first, rowStarts, position);
       memref::StoreOp::create(b, b.sub(endTile, tiles), tileStarts, position);

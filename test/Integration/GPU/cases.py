@@ -557,6 +557,18 @@ def compile_options(case):
     return ["--swap=always" if case.swapped else "--swap=never"]
 
 
+def job(case):
+    """What `programs.compile_all` takes."""
+    return {"name": case.id, "text": mlir_text(case),
+            "options": compile_options(case)}
+
+
+def case_of(fields):
+    """The case of a dict that came through JSON."""
+    return Case(**{**fields, "groups": tuple(fields["groups"]),
+                   "fixed_counts": tuple(fields["fixed_counts"])})
+
+
 def _special_cases():
     """What no pair asks for."""
     # 3.0e9 weights, 6 GB: element offsets beyond 2^31.

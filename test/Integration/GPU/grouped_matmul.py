@@ -800,7 +800,7 @@ class Supervisor:
         measured = [p for p in phases.values() if "relative_error" in p]
         relative = max((p["relative_error"] for p in measured), default=0)
         worst = max((p["worst_of_bound"] for p in measured), default=0)
-        case = case_of(record["case"])
+        case = case_list.case_of(record["case"])
         state = "ok" if record["ok"] else "FAILED"
         print(f"[{len(self.records)}/{len(self.selected)} "
               f"{time.time() - self.start:.0f}s] {case.id} {state} "
@@ -866,10 +866,7 @@ class Supervisor:
             "not_run": not_run,
             "cases": list(self.records.values()),
         }
-        partial = self.args.json + ".part"
-        with open(partial, "w") as file:
-            json.dump(content, file, indent=1)
-        os.replace(partial, self.args.json)
+        programs.write_json(self.args.json, content)
 
 
 def failures_of(record):
@@ -882,13 +879,6 @@ def failures_of(record):
             yield f"{phase}: {entry['error']}"
 
 
-def case_of(fields):
-    fields = dict(fields)
-    fields["groups"] = tuple(fields["groups"])
-    fields["fixed_counts"] = tuple(fields["fixed_counts"])
-    return case_list.Case(**fields)
-
-
 def summary(records, not_run):
     """The short table."""
     lines = []
@@ -897,7 +887,7 @@ def summary(records, not_run):
         measured = [
             phase
             for r in records
-            if case_of(r["case"]).result_type == element
+            if case_list.case_of(r["case"]).result_type == element
             for phase in r.get("phases", {}).values()
             if "relative_error" in phase
         ]
@@ -937,7 +927,8 @@ def markdown(content):
         relative = max((p["relative_error"] for p in measured), default=0)
         worst = max((p["worst_of_bound"] for p in measured), default=0)
         state = "passed" if record["ok"] else "**failed**"
-        lines.append(f"| {record['id']} | {case_of(record['case']).describe()} | "
+        what = case_list.case_of(record["case"]).describe()
+        lines.append(f"| {record['id']} | {what} | "
                      f"{relative:.1e} | {worst:.2f} | {state} |")
     lines += [""] + summary(content["cases"], content["not_run"])
     return "\n".join(lines)
@@ -1005,14 +996,7 @@ def self_test(args):
 def parse(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--compile", metavar="DIR")
-    parser.add_argument("--moe-compile", default="moe-compile")
-    parser.add_argument("--target", default="h200")
-    parser.add_argument("--ptxas", help="also assemble, to see warnings")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", metavar="PACK")
-    parser.add_argument("--runtime", metavar="LIB")
-    parser.add_argument("--json", metavar="OUT")
+    programs.add_arguments(parser)
     parser.add_argument("--select", nargs="*", default=[],
                         help="ids, ranges A-B or FACTOR=LEVEL")
     parser.add_argument("--budget", type=float, default=1e9,
@@ -1022,7 +1006,6 @@ def parse(argv):
     parser.add_argument("--image", choices=["cubin", "ptx"], default="cubin",
                         help="who assembles: ptxas ahead, or the driver")
     parser.add_argument("--phases", default=",".join(PHASES))
-    parser.add_argument("--emulate", action="store_true")
     parser.add_argument("--fault", help="with --emulate: see FAULTS")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--table", metavar="RESULTS")
@@ -1036,23 +1019,16 @@ def compile_phase(args):
     selected = case_list.select(known, args.select)
     if not args.select:
         selected = case_list.all_cases()
-    jobs = [
-        {"name": c.id, "text": case_list.mlir_text(c),
-         "options": case_list.compile_options(c)}
-        for c in selected
-    ]
-    manifest = programs.compile_all(
-        jobs, args.compile, args.moe_compile, args.target, args.ptxas, args.jobs,
+    compiled, failures = programs.compile_by(
+        args, map(case_list.job, selected),
         extra={"cases": [dataclasses.asdict(c) for c in selected]})
-    failures = programs.report_failures(manifest)
-    print(f"{len(manifest['programs']) - failures} programs compiled, "
-          f"{failures} failed")
+    print(f"{compiled} programs compiled, {failures} failed")
     return 1 if failures else 0
 
 
 def run_phase(args, argv):
     pack = programs.Pack(args.run)
-    known = [case_of(c) for c in pack.manifest["extra"]["cases"]]
+    known = [case_list.case_of(c) for c in pack.manifest["extra"]["cases"]]
     selected = case_list.select(known, args.select)
     if args.worker:
         worker(args, pack, selected)

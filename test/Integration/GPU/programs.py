@@ -187,6 +187,41 @@ class Pack:
 
 
 # ===---------------------------------------------------------------------------
+# Command lines of scripts that compile here and run there
+# ===---------------------------------------------------------------------------
+
+
+def add_arguments(parser):
+    """Adds the arguments that `compile_by` and the run of a pack need."""
+    parser.add_argument("--compile", metavar="DIR")
+    parser.add_argument("--moe-compile", default="moe-compile")
+    parser.add_argument("--target", default="h200")
+    parser.add_argument("--ptxas", help="also assemble, to see warnings")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--run", metavar="PACK")
+    parser.add_argument("--runtime", metavar="LIB")
+    parser.add_argument("--json", metavar="OUT")
+    parser.add_argument("--emulate", action="store_true",
+                        help="on the fake driver, to try the script itself")
+
+
+def compile_by(args, jobs, extra):
+    """`compile_all` as the arguments say. Returns the numbers of programs that
+    were compiled, and that failed."""
+    manifest = compile_all(jobs, args.compile, args.moe_compile, args.target,
+                           args.ptxas, args.jobs, extra)
+    failures = report_failures(manifest)
+    return len(manifest["programs"]) - failures, failures
+
+
+def write_json(path, content):
+    """Replaces the file in one step: who ends the script finds a whole one."""
+    with open(path + ".part", "w") as file:
+        json.dump(content, file, indent=1)
+    os.replace(path + ".part", path)
+
+
+# ===---------------------------------------------------------------------------
 # Running
 # ===---------------------------------------------------------------------------
 

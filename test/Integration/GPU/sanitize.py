@@ -14,7 +14,6 @@ through numpy.
 
 import argparse
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -227,10 +226,7 @@ def find_plant(name):
 
 
 def cases_of(pack):
-    for fields in pack.manifest["extra"]["cases"]:
-        fields = {**fields, "groups": tuple(fields["groups"]),
-                  "fixed_counts": tuple(fields["fixed_counts"])}
-        yield case_list.Case(**fields)
+    return map(case_list.case_of, pack.manifest["extra"]["cases"])
 
 
 # ===---------------------------------------------------------------------------
@@ -350,8 +346,7 @@ def run_tools(args, pack):
         if tool in ptx_faults.PLANTS and not args.no_plants:
             ok = run_plants(args, tool, results) and ok
     if args.json:
-        with open(args.json, "w") as file:
-            json.dump({"cases": names, "results": results}, file, indent=1)
+        programs.write_json(args.json, {"cases": names, "results": results})
     print_table(results, len(names))
     print("sanitizer:", "passed" if ok else "FAILED")
     return 0 if ok else 1
@@ -366,15 +361,9 @@ def print_table(results, cases):
 
 def compile_phase(args):
     selected = case_list.select(case_list.sanitizer_cases(), args.select)
-    jobs = [
-        {"name": c.id, "text": case_list.mlir_text(c),
-         "options": case_list.compile_options(c)}
-        for c in selected
-    ]
-    manifest = programs.compile_all(
-        jobs, args.compile, args.moe_compile, args.target, args.ptxas, args.jobs,
+    _, failures = programs.compile_by(
+        args, map(case_list.job, selected),
         extra={"cases": [dataclasses.asdict(c) for c in selected]})
-    failures = programs.report_failures(manifest)
     if not failures:
         check_plants(programs.Pack(args.compile), args.ptxas)
     return 1 if failures else 0
@@ -405,22 +394,13 @@ def check_plants(pack, ptxas):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--compile", metavar="DIR")
-    parser.add_argument("--moe-compile", default="moe-compile")
-    parser.add_argument("--target", default="h200")
-    parser.add_argument("--ptxas")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", metavar="PACK")
-    parser.add_argument("--runtime", metavar="LIB")
+    programs.add_arguments(parser)
     parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--select", nargs="*", default=[], help="ids of cases")
     parser.add_argument("--no-plants", action="store_true")
     parser.add_argument("--budget", type=float, default=1e9,
                         help="seconds after which no tool starts")
-    parser.add_argument("--json", metavar="OUT")
     parser.add_argument("--logs", default=tempfile.gettempdir())
-    parser.add_argument("--emulate", action="store_true",
-                        help="on the fake driver, to try the script itself")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--plant", help=argparse.SUPPRESS)
     args = parser.parse_args()

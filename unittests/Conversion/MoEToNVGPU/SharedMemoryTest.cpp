@@ -391,49 +391,64 @@ Element readThrough(const Stage &stage, uint64_t descriptor, bool isKMajor,
   return stage.read(address);
 }
 
+/// Elements that the instructions on one stage read and that are not those of
+/// the row and depth that they are to multiply.
+int64_t countWrongElements(MLIRContext &context, const Config &config,
+                           const KernelPlan &plan) {
+  Stage stage(plan);
+  OperandTile tokens = plan.getTokenTile();
+  // Rows that come one by one land where their addresses say: as in one box.
+  if (config.gather)
+    tokens.boxExtent = tokens.extent;
+  writeTile(stage, config.swapped ? plan.a.getBytes() : 0, tokens,
+            getTokenBoxes(tokens));
+  writeTile(stage, config.swapped ? 0 : plan.a.getBytes(), plan.getWeightTile(),
+            plan.weightBoxes);
+
+  auto rowOfSlot = [&](bool isWeight, int64_t slot) {
+    return isWeight ? getWeightRowOfSlot(config, plan, slot) : slot;
+  };
+  int64_t rows = plan.slabs * 64, wrong = 0;
+  for (int64_t warpgroup = 0; warpgroup < plan.warpgroups; ++warpgroup) {
+    std::vector<Instruction> instructions = getInstructions(
+        context, plan, warpgroup * rows * kRowBytes, plan.a.getBytes());
+    EXPECT_EQ(instructions.size(), static_cast<size_t>(4 * plan.slabs));
+    for (auto [index, instruction] : llvm::enumerate(instructions)) {
+      int64_t step = index / plan.slabs, slab = index % plan.slabs;
+      EXPECT_EQ(instruction.aIsKMajor, plan.a.isKMajor);
+      EXPECT_EQ(instruction.bIsKMajor, plan.b.isKMajor);
+      for (int64_t k = 0; k < 16; ++k) {
+        for (int64_t i = 0; i < 64; ++i) {
+          int64_t slot = warpgroup * rows + slab * 64 + i;
+          wrong +=
+              readThrough(stage, instruction.a, instruction.aIsKMajor, i, k) !=
+              Element(rowOfSlot(config.swapped, slot), step * 16 + k);
+        }
+        for (int64_t j = 0; j < plan.n; ++j)
+          wrong +=
+              readThrough(stage, instruction.b, instruction.bIsKMajor, j, k) !=
+              Element(rowOfSlot(!config.swapped, j), step * 16 + k);
+      }
+    }
+  }
+  return wrong;
+}
+
 TEST_F(SharedMemoryTest, InstructionsReadWhatTMAWrote) {
   for (const Config &config : getConfigs()) {
     SCOPED_TRACE(toString(config));
     KernelPlan plan = makePlan(config);
-    if (HasFailure())
-      return;
-    Stage stage(plan);
-    OperandTile tokens = plan.getTokenTile();
-    // Rows that come one by one land where their addresses say: as in one box.
-    if (config.gather)
-      tokens.boxExtent = tokens.extent;
-    writeTile(stage, config.swapped ? plan.a.getBytes() : 0, tokens,
-              getTokenBoxes(tokens));
-    writeTile(stage, config.swapped ? 0 : plan.a.getBytes(),
-              plan.getWeightTile(), plan.weightBoxes);
-
-    auto rowOfSlot = [&](bool isWeight, int64_t slot) {
-      return isWeight ? getWeightRowOfSlot(config, plan, slot) : slot;
-    };
-    int64_t rows = plan.slabs * 64, wrong = 0;
-    for (int64_t warpgroup = 0; warpgroup < plan.warpgroups; ++warpgroup) {
-      std::vector<Instruction> instructions = getInstructions(
-          context, plan, warpgroup * rows * kRowBytes, plan.a.getBytes());
-      ASSERT_EQ(instructions.size(), static_cast<size_t>(4 * plan.slabs));
-      for (auto [index, instruction] : llvm::enumerate(instructions)) {
-        int64_t step = index / plan.slabs, slab = index % plan.slabs;
-        EXPECT_EQ(instruction.aIsKMajor, plan.a.isKMajor);
-        EXPECT_EQ(instruction.bIsKMajor, plan.b.isKMajor);
-        for (int64_t k = 0; k < 16; ++k) {
-          for (int64_t i = 0; i < 64; ++i) {
-            int64_t slot = warpgroup * rows + slab * 64 + i;
-            wrong += readThrough(stage, instruction.a, instruction.aIsKMajor, i,
-                                 k) !=
-                     Element(rowOfSlot(config.swapped, slot), step * 16 + k);
-          }
-          for (int64_t j = 0; j < plan.n; ++j)
-            wrong += readThrough(stage, instruction.b, instruction.bIsKMajor, j,
-                                 k) !=
-                     Element(rowOfSlot(!config.swapped, j), step * 16 + k);
-        }
-      }
+    ASSERT_FALSE(HasFailure());
+    // Tiles of few tokens are computed by code of their own, with a smaller B.
+    SmallVector<int64_t> tokenTiles = plan.getTokenTiles();
+    EXPECT_EQ(tokenTiles.back(), plan.getTokenTile().extent);
+    for (int64_t tokens : tokenTiles) {
+      SCOPED_TRACE(tokens);
+      KernelPlan narrow = plan.withTokenTile(tokens);
+      EXPECT_EQ(narrow.getTokenTile().extent, tokens);
+      EXPECT_LE(narrow.getLoadBytes(), plan.stageBytes);
+      EXPECT_EQ(countWrongElements(context, config, narrow), 0);
     }
-    EXPECT_EQ(wrong, 0);
   }
 }
 
