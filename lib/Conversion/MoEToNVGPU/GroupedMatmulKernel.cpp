@@ -282,8 +282,7 @@ RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
     const KernelPlan &tilePlan, const ThreadIds &ids, const Ring &ring,
     const WorkTile &tile, RingPosition position, const Accumulator &accumulator,
     const EpilogueOperands &operands) {
-  Value threadInGroup = b.remUnsigned(ids.thread, kWarpgroupThreads);
-  Value isLeader = b.compare(arith::CmpIPredicate::eq, threadInGroup, b.i32(0));
+  Value isLeader = b.compare(arith::CmpIPredicate::eq, ids.lane, b.i32(0));
   auto loop = scf::ForOp::create(
       b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
       ValueRange{accumulator.createZero(b), position.stage, position.phase});
@@ -321,6 +320,8 @@ void GroupedMatmulKernelBuilder::createConsumer(
         RingPosition at = {args[0], args[1]};
         ring.waitFull(b, at);
         auto [tile, isTile] = ring.getTile(b, at);
+        // One lane gives the stage back for all: not before all have read it.
+        NVVM::SyncWarpOp::create(b, b.i32(-1));
         scf::ConditionOp::create(b, isTile,
                                  ValueRange{tile.expert, tile.firstRow,
                                             tile.endRow, tile.outputTile,

@@ -144,7 +144,7 @@ public:
   Ring(KernelBuilder &b, const KernelPlan &plan, Value shared);
 
   /// By one thread, before any other use: one arrival (and the bytes of the
-  /// TMA loads) makes a stage full, one of each consumer warpgroup empty.
+  /// TMA loads) makes a stage full, one of each consumer warp empty.
   void initBarriers(KernelBuilder &b) const;
 
   /// Where the producer starts: the first wait for an empty stage passes.

@@ -47,8 +47,9 @@ void Ring::initBarriers(KernelBuilder &b) const {
     b.setInsertionPointToStart(loop.getBody());
     Value stage = loop.getInductionVar();
     nvgpu::MBarrierInitOp::create(b, full, b.index(1), stage, Value());
-    nvgpu::MBarrierInitOp::create(b, empty, b.index(plan.warpgroups), stage,
-                                  Value());
+    nvgpu::MBarrierInitOp::create(
+        b, empty, b.index(plan.warpgroups * kWarpgroupThreads / kWarpThreads),
+        stage, Value());
   }
   NVVM::FenceMbarrierInitOp::create(b);
 }

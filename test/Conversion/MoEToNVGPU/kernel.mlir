@@ -13,25 +13,26 @@
 // CHECK-SAME: nvvm.kernel
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
 
-// Shared memory: 3 stages of (128 + 16) rows of 128 bytes, the tile of each, 3
+// Shared memory: 3 stages of (128 + 8) rows of 128 bytes, the tile of each, 3
 // full and 3 empty barriers, first rows and first tiles of 4 experts and of the
 // end.
-// CHECK: memref.view %{{.+}}[%c55344][] : {{.*}} to memref<3xi64,
+// CHECK: memref.view %{{.+}}[%c52272][] : {{.*}} to memref<3xi64,
 // CHECK: %[[FULL:.+]] = builtin.unrealized_conversion_cast {{.*}} to !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
-// CHECK: memref.view %{{.+}}[%c55368][] : {{.*}} to memref<3xi64,
+// CHECK: memref.view %{{.+}}[%c52296][] : {{.*}} to memref<3xi64,
 // CHECK: %[[EMPTY:.+]] = builtin.unrealized_conversion_cast {{.*}} to !nvgpu.mbarrier.group
-// CHECK: %[[RECORDS:.+]] = memref.view %{{.+}}[%c55296][] : {{.*}} to memref<3xvector<4xi32>,
-// CHECK: %[[ROW_STARTS:.+]] = memref.view %{{.+}}[%c55392][] : {{.*}} to memref<5xi32,
-// CHECK: %[[TILE_STARTS:.+]] = memref.view %{{.+}}[%c55412][] : {{.*}} to memref<5xi32,
+// CHECK: %[[RECORDS:.+]] = memref.view %{{.+}}[%c52224][] : {{.*}} to memref<3xvector<4xi32>,
+// CHECK: %[[ROW_STARTS:.+]] = memref.view %{{.+}}[%c52320][] : {{.*}} to memref<5xi32,
+// CHECK: %[[TILE_STARTS:.+]] = memref.view %{{.+}}[%c52340][] : {{.*}} to memref<5xi32,
 
 // The next kernel of the stream may start; this one touches no memory of
 // others before the kernels ahead of it have ended.
 // CHECK: nvvm.griddepcontrol launch_dependents
 
-// A stage is full after the producer's arrival, empty after both consumers'.
+// A stage is full after the producer's arrival, empty after the four
+// warps' of both consumers.
 // CHECK: nvvm.elect.sync
 // CHECK: nvgpu.mbarrier.init %[[FULL]][%{{.+}}], %c1 :
-// CHECK: nvgpu.mbarrier.init %[[EMPTY]][%{{.+}}], %c2 :
+// CHECK: nvgpu.mbarrier.init %[[EMPTY]][%{{.+}}], %c8 :
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK-NOT: !llvm.ptr<1> ->
 // CHECK: nvvm.griddepcontrol wait
@@ -57,7 +58,7 @@
 // CHECK: %[[PARITY:.+]] = arith.trunci %[[PHASE]] : i32 to i1
 // CHECK: nvgpu.mbarrier.try_wait.parity %[[EMPTY]][%{{.+}}], %[[PARITY]],
 // CHECK: memref.store %{{.+}}, %[[RECORDS]]
-// CHECK: nvgpu.mbarrier.arrive.expect_tx %[[FULL]][%{{.+}}], %c18432
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %[[FULL]][%{{.+}}], %c17408
 // CHECK: nvgpu.tma.async.load {{.*}}, %[[FULL]][
 // CHECK: nvgpu.tma.async.load {{.*}}, %[[FULL]][
 // The ring: after the last stage comes the first, in the other phase.
@@ -97,12 +98,12 @@
 // CHECK: nvgpu.mbarrier.arrive %[[EMPTY]]
 // CHECK: nvvm.wgmma.wait.group.sync.aligned 0
 // CHECK: nvgpu.mbarrier.arrive %[[EMPTY]]
-// CHECK-COUNT-8: llvm.store %{{.+}} : bf16, !llvm.ptr<1>
+// CHECK-COUNT-4: llvm.store %{{.+}} : bf16, !llvm.ptr<1>
 // CHECK-NOT: llvm.store
 // CHECK: llvm.return
 func.func @swapped(%x: memref<?x200xbf16>, %w: memref<4x200x200xbf16>, %off: memref<5xi32>, %y: memref<?x200xbf16>) {
   moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
-                              schedule = #moe.schedule<m = 128, n = 16, k = 64, stages = 3, warpgroups = 2>}
+                              schedule = #moe.schedule<m = 128, n = 8, k = 64, stages = 3, warpgroups = 2>}
       ins(%w, %x, %off : memref<4x200x200xbf16>, memref<?x200xbf16>, memref<5xi32>)
       outs(%y : memref<?x200xbf16>)
   return
@@ -113,12 +114,55 @@ func.func @swapped(%x: memref<?x200xbf16>, %w: memref<4x200x200xbf16>, %off: mem
 // Three consumer warpgroups share the registers that two would have.
 // CHECK-LABEL: llvm.func @grouped_matmul_0
 // CHECK-SAME: nvvm.reqntid = array<i32: 512, 1, 1>
-// CHECK: nvgpu.mbarrier.init %{{.+}}, %c3 :
+// CHECK: nvgpu.mbarrier.init %{{.+}}, %c12 :
 // CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.setmaxregister increase 152
 func.func @three_warpgroups(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %y: memref<?x64xbf16>) {
   moe.grouped_matmul {schedule = #moe.schedule<m = 192, n = 8, k = 64, stages = 2, warpgroups = 3>}
       ins(%x, %w, %off : memref<?x64xbf16>, memref<4x64x64xbf16>, memref<5xi32>)
+      outs(%y : memref<?x64xbf16>)
+  return
+}
+
+// -----
+
+// Token tiles of 8, 16 and 24: a tensor map each, and in both roles the code of
+// the first that holds the tokens of the tile. All use the same shared memory.
+// CHECK-LABEL: func @token_tiles
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c64, %c64]
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c8, %c64]
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c16, %c64]
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c24, %c64]
+// CHECK: llvm.func @grouped_matmul_swapped_0(
+// CHECK-COUNT-4: nvgpu.tma.prefetch.descriptor
+// The producer.
+// CHECK: nvvm.setmaxregister decrease
+// CHECK: %[[FIT_8:.+]] = arith.cmpi ule, %[[TOKENS:.+]], %c8_i32
+// CHECK: scf.if %[[FIT_8]] -> (i32, i32)
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}[%{{.+}}], %c9216
+// CHECK: nvgpu.tma.async.load {{.*}} -> memref<8x64xbf16
+// CHECK: } else {
+// CHECK: %[[FIT_16:.+]] = arith.cmpi ule, %[[TOKENS]], %c16_i32
+// CHECK: scf.if %[[FIT_16]] -> (i32, i32)
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}[%{{.+}}], %c10240
+// CHECK: nvgpu.tma.async.load {{.*}} -> memref<16x64xbf16
+// CHECK: } else {
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}[%{{.+}}], %c11264
+// CHECK: nvgpu.tma.async.load {{.*}} -> memref<24x64xbf16
+// The consumers. One lane gives a stage back for all: not before all have
+// read of which tile it is.
+// CHECK: nvvm.setmaxregister increase
+// CHECK: nvgpu.mbarrier.try_wait.parity
+// CHECK: %[[RECORD:.+]] = memref.load
+// CHECK: nvvm.bar.warp.sync %c-1_i32
+// CHECK: } do {
+// CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x8xf32>>
+// CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x16xf32>>
+// CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x24xf32>>
+func.func @token_tiles(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %y: memref<?x64xbf16>) {
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 64, n = 24, k = 64, stages = 2, warpgroups = 1>}
+      ins(%w, %x, %off : memref<4x64x64xbf16>, memref<?x64xbf16>, memref<5xi32>)
       outs(%y : memref<?x64xbf16>)
   return
 }

@@ -151,7 +151,7 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK: memref.dim %arg3, %c0
 // CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c64] {{.*}} -> <tensor = memref<1x64xbf16,
 // CHECK: gpu.launch_func {{.*}}, %arg2 : memref<5xi32>, %arg3 : memref<?xi64>, %arg4 : memref<?x320xbf16>, %{{.+}} : i32)
-// CHECK: llvm.func @grouped_matmul_swapped_0({{.*}}, %arg2: !llvm.ptr<1> {llvm.readonly}, %arg3: !llvm.ptr<1> {llvm.readonly}, %arg4: !llvm.ptr<1>, %[[R:.+]]: i32)
+// CHECK: llvm.func @grouped_matmul_swapped_0({{.*}}, %arg5: !llvm.ptr<1> {llvm.readonly}, %arg6: !llvm.ptr<1> {llvm.readonly}, %arg7: !llvm.ptr<1>, %[[R:.+]]: i32)
 // CHECK: nvvm.setmaxregister decrease
 // CHECK-NOT: nvvm.elect.sync
 // One lane takes the next tile for all.
@@ -162,13 +162,14 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK: gpu.shuffle idx %[[TAKEN]]
 // Indices of 64 bits that do not fit 32 name no token.
 // CHECK: arith.cmpi ult, %{{.+}}, %[[R]]
-// CHECK: llvm.getelementptr %arg3[
+// CHECK: llvm.getelementptr %arg6[
 // CHECK: %[[INDEX:.+]] = llvm.load %{{.+}} : !llvm.ptr<1> -> i64
 // CHECK: %[[LOW:.+]] = arith.trunci %[[INDEX]] : i64 to i32
 // CHECK: %[[SIGNED:.+]] = arith.extsi %[[LOW]] : i32 to i64
 // CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[INDEX]], %[[SIGNED]]
 // CHECK: arith.select %[[FITS]], %[[LOW]], %c-1_i32
-// One lane announces the bytes of the stage, (320 + 40) rows, and the weights.
+// One lane announces the bytes of the stage, (320 + 40) rows in the last of the
+// token tiles, and the weights.
 // CHECK: scf.if %[[IS_FIRST]] {
 // CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c46080
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64x64xbf16,

@@ -8,27 +8,27 @@
 // the tokens. One box of all rows, split among the consumers by address.
 // CHECK-LABEL: func @swapped_nk
 // CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c256, %c64] {{.*}} -> <tensor = memref<1x256x64xbf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, l2promo = l2promo_128b, oob = zero, interleave = none>
-// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c16, %c64] {{.*}} -> <tensor = memref<16x64xbf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, l2promo = l2promo_128b, oob = zero, interleave = none>
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c8, %c64] {{.*}} -> <tensor = memref<8x64xbf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, l2promo = l2promo_128b, oob = zero, interleave = none>
 // CHECK: llvm.func @grouped_matmul_swapped_0
 // CHECK: %[[W:.+]] = builtin.unrealized_conversion_cast %arg0
 // CHECK: %[[X:.+]] = builtin.unrealized_conversion_cast %arg1
 // A stage: (256 + 16) rows.
-// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c34816
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c33792
 // CHECK: %[[TILE_ROW:.+]] = arith.muli %{{.+}}, %c256_i32
 // CHECK: %[[ROW:.+]] = arith.index_castui %[[TILE_ROW]]
 // CHECK: nvgpu.tma.async.load %[[W]][%c0, %[[ROW]], %{{.+}}]
 // CHECK: arith.addi %{{.+}}, %c32768 : index
 // CHECK: nvgpu.tma.async.load %[[X]][%c0, %{{.+}}]
 // CHECK-NOT: nvgpu.tma.async.load
-// CHECK: nvgpu.warpgroup.mma.init.accumulator -> <fragmented = vector<128x16xf32>>
+// CHECK: nvgpu.warpgroup.mma.init.accumulator -> <fragmented = vector<128x8xf32>>
 // The second consumer's slabs start 128 rows down.
 // CHECK: arith.muli %{{.+}}, %c16384_i32
 // CHECK: %[[A:.+]] = nvgpu.warpgroup.generate.descriptor %{{.+}}, %[[W]] : memref<128x64xbf16, #gpu.address_space<workgroup>>
-// CHECK: %[[B:.+]] = nvgpu.warpgroup.generate.descriptor %{{.+}}, %[[X]] : memref<16x64xbf16, #gpu.address_space<workgroup>>
-// CHECK: nvgpu.warpgroup.mma %[[A]], %[[B]], %{{[^ ]+}} : <tensor = memref<128x64xbf16, #gpu.address_space<workgroup>>>, <tensor = memref<64x16xbf16, #gpu.address_space<workgroup>>>, <fragmented = vector<128x16xf32>>
+// CHECK: %[[B:.+]] = nvgpu.warpgroup.generate.descriptor %{{.+}}, %[[X]] : memref<8x64xbf16, #gpu.address_space<workgroup>>
+// CHECK: nvgpu.warpgroup.mma %[[A]], %[[B]], %{{[^ ]+}} : <tensor = memref<128x64xbf16, #gpu.address_space<workgroup>>>, <tensor = memref<64x8xbf16, #gpu.address_space<workgroup>>>, <fragmented = vector<128x8xf32>>
 func.func @swapped_nk(%x: memref<?x64xbf16>, %w: memref<4x200x64xbf16>, %off: memref<5xi32>, %y: memref<?x200xbf16>) {
   moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
-                              schedule = #moe.schedule<m = 256, n = 16, k = 64, stages = 3, warpgroups = 2>}
+                              schedule = #moe.schedule<m = 256, n = 8, k = 64, stages = 3, warpgroups = 2>}
       ins(%w, %x, %off : memref<4x200x64xbf16>, memref<?x64xbf16>, memref<5xi32>)
       outs(%y : memref<?x200xbf16>)
   return
@@ -42,7 +42,7 @@ func.func @swapped_nk(%x: memref<?x64xbf16>, %w: memref<4x200x64xbf16>, %off: me
 // CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c64, %c64] {{.*}} -> <tensor = memref<1x64x64xf16,
 // CHECK: llvm.func @grouped_matmul_swapped_0
 // CHECK: %[[W:.+]] = builtin.unrealized_conversion_cast %arg0
-// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c18432
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c17408
 // CHECK: %[[TILE_ROW:.+]] = arith.muli %{{.+}}, %c128_i32
 // CHECK: %[[ROW:.+]] = arith.index_castui %[[TILE_ROW]]
 // CHECK: nvgpu.tma.async.load %[[W]][%[[ROW]], %c0, %{{.+}}]
@@ -55,11 +55,11 @@ func.func @swapped_nk(%x: memref<?x64xbf16>, %w: memref<4x200x64xbf16>, %off: me
 // CHECK-NOT: nvgpu.tma.async.load
 // CHECK: %[[VIEW:.+]] = memref.transpose {{.*}} to memref<64x64xf16, strided<[1, 64]>, #gpu.address_space<workgroup>>
 // CHECK: nvgpu.warpgroup.generate.descriptor %[[VIEW]], %[[W]]
-// CHECK: nvgpu.warpgroup.mma %{{[^ ]+}}, %{{[^ ]+}}, %{{[^ ]+}} : <tensor = memref<128x64xf16, strided<[1, 64]>, #gpu.address_space<workgroup>>>, <tensor = memref<64x16xf16, #gpu.address_space<workgroup>>>, <fragmented = vector<128x16xf32>>
+// CHECK: nvgpu.warpgroup.mma %{{[^ ]+}}, %{{[^ ]+}}, %{{[^ ]+}} : <tensor = memref<128x64xf16, strided<[1, 64]>, #gpu.address_space<workgroup>>>, <tensor = memref<64x8xf16, #gpu.address_space<workgroup>>>, <fragmented = vector<128x8xf32>>
 func.func @swapped_kn(%x: memref<?x64xf16>, %w: memref<4x64x200xf16>, %off: memref<5xi32>, %y: memref<?x200xf16>) {
   moe.grouped_matmul_swapped {weight_layout = #moe.weight_layout<kn>,
                               token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
-                              schedule = #moe.schedule<m = 128, n = 16, k = 64, stages = 3, warpgroups = 1>}
+                              schedule = #moe.schedule<m = 128, n = 8, k = 64, stages = 3, warpgroups = 1>}
       ins(%w, %x, %off : memref<4x64x200xf16>, memref<?x64xf16>, memref<5xi32>)
       outs(%y : memref<?x200xf16>)
   return
@@ -128,11 +128,11 @@ func.func @unswapped_kn(%x: memref<?x64xf16>, %w: memref<4x64x200xf16>, %off: me
 // CHECK: arith.addi %{{.+}}, %c24576 : index
 // CHECK: nvgpu.tma.async.load %[[W]]
 // CHECK-NOT: nvgpu.tma.async.load %[[W]]
-// CHECK: nvgpu.warpgroup.mma {{.*}} <fragmented = vector<128x16xf32>>
+// CHECK: nvgpu.warpgroup.mma {{.*}} <fragmented = vector<128x8xf32>>
 func.func @swapped_concat(%x: memref<?x64xbf16>, %w: memref<4x200x64xbf16>, %off: memref<5xi32>, %y: memref<?x100xbf16>) {
   moe.grouped_matmul_swapped {epilogue = #moe.epilogue<silu, gate = concat>,
                               token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
-                              schedule = #moe.schedule<m = 256, n = 16, k = 64, stages = 3, warpgroups = 2>}
+                              schedule = #moe.schedule<m = 256, n = 8, k = 64, stages = 3, warpgroups = 2>}
       ins(%w, %x, %off : memref<4x200x64xbf16>, memref<?x64xbf16>, memref<5xi32>)
       outs(%y : memref<?x100xbf16>)
   return
@@ -174,11 +174,11 @@ func.func @unswapped_concat(%x: memref<?x64xbf16>, %w: memref<4x200x64xbf16>, %o
 // CHECK: %[[UP_ROW:.+]] = arith.index_castui %[[UP]]
 // CHECK: nvgpu.tma.async.load %[[W]][%[[UP_ROW]], %c0, %{{.+}}]
 // CHECK-NOT: nvgpu.tma.async.load %[[W]]
-// CHECK: nvgpu.warpgroup.mma {{.*}} <tensor = memref<128x64xbf16, strided<[1, 64]>, {{.*}}<fragmented = vector<128x16xf32>>
+// CHECK: nvgpu.warpgroup.mma {{.*}} <tensor = memref<128x64xbf16, strided<[1, 64]>, {{.*}}<fragmented = vector<128x8xf32>>
 func.func @swapped_kn_concat(%x: memref<?x64xbf16>, %w: memref<4x64x208xbf16>, %off: memref<5xi32>, %y: memref<?x104xbf16>) {
   moe.grouped_matmul_swapped {weight_layout = #moe.weight_layout<kn>, epilogue = #moe.epilogue<silu, gate = concat>,
                               token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
-                              schedule = #moe.schedule<m = 128, n = 16, k = 64, stages = 3, warpgroups = 1>}
+                              schedule = #moe.schedule<m = 128, n = 8, k = 64, stages = 3, warpgroups = 1>}
       ins(%w, %x, %off : memref<4x64x208xbf16>, memref<?x64xbf16>, memref<5xi32>)
       outs(%y : memref<?x104xbf16>)
   return
