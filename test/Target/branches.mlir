@@ -30,7 +30,10 @@
 // The second reads what the first wrote, whichever form that was.
 // CHECK:      4: {{.*}}"kernel": "grouped_matmul_swapped_3", {{.*}}"when": [{"max": {{[0-9]+}}, "value": ["dim", 4, 0]}]
 // CHECK-NEXT:   {"box": [64, 64, 1], "buffer": 2,
+// CHECK-NEXT:   {"box": [64, 8], "buffer": 6, "dims": [1536, ["dim", 4, 0]],
 // CHECK-NEXT:   {"box": [64, 16], "buffer": 6, "dims": [1536, ["dim", 4, 0]],
+// CHECK-NEXT:   {"box": [64, 32], "buffer": 6, "dims": [1536, ["dim", 4, 0]],
+// CHECK-NEXT:   {"box": [64, 64], "buffer": 6, "dims": [1536, ["dim", 4, 0]],
 // CHECK:      results:
 // CHECK-NEXT: 0: 6
 // CHECK-NEXT: 1: 5

@@ -26,14 +26,17 @@ using namespace mlir::moe;
 
 /// Elements of the contraction that one pipeline stage holds: 128 bytes.
 static constexpr int64_t kStageElements = 64;
-/// Token tile when nothing is known of the tokens: it wastes little at few
-/// tokens and reads weights once for as many as decoding usually has.
-static constexpr int64_t kDefaultTokens = 16;
+/// Token tile when nothing is known of the tokens: it reads weights once for as
+/// many as decoding usually has, and tiles of fewer take no more than they
+/// need.
+static constexpr int64_t kDefaultTokens = 64;
+/// The same for gathered tokens, of which a larger tile would take a copy.
+static constexpr int64_t kDefaultGatheredTokens = 16;
 
 /// The tile when no time can be predicted. An op that stays unswapped has many
 /// tokens: as many rows and outputs as two warpgroups share evenly.
-static const Tile *getDefaultTile(ArrayRef<Tile> tiles,
-                                  Orientation orientation) {
+static const Tile *getDefaultTile(ArrayRef<Tile> tiles, Orientation orientation,
+                                  bool gathers) {
   if (orientation == Orientation::Unswapped) {
     const Tile *best = &tiles.front();
     for (const Tile &tile : tiles)
@@ -42,9 +45,10 @@ static const Tile *getDefaultTile(ArrayRef<Tile> tiles,
         best = &tile;
     return best;
   }
+  int64_t tokens = gathers ? kDefaultGatheredTokens : kDefaultTokens;
   const Tile *best = &tiles.front();
   for (const Tile &tile : tiles)
-    if (tile.tokenRows <= kDefaultTokens)
+    if (tile.tokenRows > best->tokenRows && tile.tokenRows <= tokens)
       best = &tile;
   return best;
 }
@@ -74,8 +78,9 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
   ScheduleChoice choice;
   if (shape && counts)
     choice.estimate = estimate(machine, *shape, *counts, orientation);
-  const Tile &tile = choice.estimate ? choice.estimate->tile
-                                     : *getDefaultTile(tiles, orientation);
+  const Tile &tile =
+      choice.estimate ? choice.estimate->tile
+                      : *getDefaultTile(tiles, orientation, tileShape.gathers);
   // A target of other instruction shapes than WGMMA's has no schedule.
   std::string message;
   ScopedDiagnosticHandler handler(op->getContext(),

@@ -115,7 +115,8 @@ def MoE_ScheduleAttr : MoE_Attr<"Schedule", "schedule"> {
     when swapped, outputs otherwise), `k` elements of the contraction a
     pipeline stage. `warpgroups` consumer warpgroups share one block, each with
     `m / warpgroups` rows; one more warpgroup produces. `stages` is the depth
-    of the ring of shared-memory tiles.
+    of the ring of shared-memory tiles. Swapped, `n` is the most tokens of a
+    tile: one that has fewer takes the least power of two that holds them.
 
     `m` is a multiple of `64 * warpgroups`, `n` a multiple of 8 from 8 to 256
     (the shapes of WGMMA), `k` is 64 (128 bytes of 16-bit elements: one row of
