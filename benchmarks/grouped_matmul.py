@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times grouped matmuls of public MoE models at few tokens on a Hopper GPU,
-against torch._grouped_mm and against what the memory allows.
+"""Times grouped matmuls of public MoE models on a Hopper GPU, against peers and
+against what the hardware allows.
 
   --compile DIR --moe-compile PATH     compiles the kernels; needs no GPU. Writes
                                        DIR/pack.zip, which is all that --run needs
   --run PACK --runtime LIB --json OUT  times them; PACK is DIR or pack.zip
-  --table OUT                          prints a result file as Markdown
+  --merge OUT IN...                    puts result files together
+  --table RESULTS                      prints a result file as Markdown
+  --plot PNG                           draws the results of --run, --merge or
+                                       --table, one file for each routing
 
-y[r, :] = x[r, :] * W[e(r)]^T, bf16 with f32 accumulation, rows sorted by expert.
-Every time is per launch, the median of replays of a CUDA graph that goes through
+Without more, 1, 8, 32 and 128 tokens with uniform routing; --grid is everything,
+--budget and --skip cut it into slices. --compile and --run want the same choice
+of cells. --sweep also times every schedule, to see what the choice costs.
+
+auto takes the passes' choice for the mean tokens of an expert, whatever the
+routing. Peers: torch._grouped_mm; torch.bmm over the experts with tokens, where
+these have equally many; a kernel in Triton, tuned for each cell. The ones that
+are not installed are left out.
+
+y[r, :] = x[r, :] * W[e(r)]^T, with f32 accumulation, rows sorted by expert. Every
+time is per launch, the median of replays of a CUDA graph that goes through
 several routings, so that weights come from memory and not from a cache. Results
 are compared with float32 before they are timed.
 
@@ -19,151 +31,50 @@ and results, once.
 
 import argparse
 import datetime
-import json
-import math
+import itertools
 import os
 import platform
-import random
 import statistics
-import subprocess
 import sys
 import time
 import traceback
 
-try:
-    import triton
-    import triton.language as tl
-except ImportError:
-    triton = None
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(_HERE, "..", "test", "Integration", "GPU"))
+def _emulate_triton():
+    """Triton has to know before it is imported."""
+    if "--emulate" in sys.argv:
+        os.environ["TRITON_INTERPRET"] = "1"
+
+
+_emulate_triton()
+
+import driver_gpu
+import gpu
+import peers
+import problems
 import programs
+import report
 
-SHAPES = {  # name: (experts, experts of a token, K, N)
-    "qwen3-30b-a3b.gate_up": (128, 8, 2048, 1536),
-    "qwen3-30b-a3b.down": (128, 8, 768, 2048),
-    "mixtral-8x7b.gate_up": (8, 2, 4096, 28672),
-    "mixtral-8x7b.down": (8, 2, 14336, 4096),
-    "gpt-oss-120b.gate_up": (128, 4, 2880, 5760),
-    "gpt-oss-120b.down": (128, 4, 2880, 2880),
-    "deepseek-v3.gate_up": (256, 8, 7168, 4096),
-    "deepseek-v3.down": (256, 8, 2048, 7168),
-    # For trying this script without a GPU.
-    "tiny": (4, 2, 64, 72),
-}
-TOKENS = (1, 8, 32, 128)
-MAX_SHARED_BYTES = 227 * 1024
-MAX_STAGES = 16
-# Routings whose weights together are to exceed the L2 cache by far.
-BYTES_OF_ROUTINGS = 512 << 20
-LIMIT = 5e-3
+QUICK_TOKENS = [1, 8, 32, 128]
 
 
-# ===---------------------------------------------------------------------------
-# Problems
-# ===---------------------------------------------------------------------------
-
-
-def routing(shape, tokens, number):
-    """Tokens of each expert when each token picks different experts evenly."""
-    experts, picks = SHAPES[shape][:2]
-    rng = random.Random(f"{shape} {tokens} {number}")
-    counts = [0] * experts
-    for _ in range(tokens):
-        for expert in rng.sample(range(experts), picks):
-            counts[expert] += 1
-    return counts
-
-
-def bytes_and_flops(shape, counts):
-    _, _, k, n = SHAPES[shape]
-    rows = sum(counts)
-    hit = sum(c > 0 for c in counts)
-    return (hit * n * k + rows * (k + n)) * 2, 2 * rows * n * k
-
-
-def routings(shape, tokens):
-    size, _ = bytes_and_flops(shape, routing(shape, tokens, 0))
-    number = max(4, min(16, math.ceil(BYTES_OF_ROUTINGS / size)))
-    return [routing(shape, tokens, i) for i in range(number)]
-
-
-def schedules(shape, tokens):
-    """(n, warpgroups, stages) worth a try: token tiles that hold the mean and
-    the largest group, one and two warpgroups, as many stages as fit."""
-    experts = SHAPES[shape][0]
-    counts = [c for r in routings(shape, tokens) for c in r if c]
-
-    def tile(rows):
-        return min(128, max(8, math.ceil(rows / 8) * 8))
-
-    widths = {tile(statistics.mean(counts)), tile(max(counts)),
-              tile(statistics.median(counts) * 1.5)}
-    result = []
-    for n in sorted(widths):
-        for warpgroups in (1, 2):
-            stage = (64 * warpgroups + n) * 128 + 16
-            stages = (MAX_SHARED_BYTES - 8 * (experts + 1)) // stage
-            result.append((n, warpgroups, min(MAX_STAGES, stages)))
-    return result
-
-
-def mlir_text(shape, attributes, swapped):
-    experts, _, k, n = SHAPES[shape]
-    x, w = f"tensor<?x{k}xbf16>", f"tensor<{experts}x{n}x{k}xbf16>"
-    off, y = f"tensor<{experts + 1}xi32>", f"tensor<?x{n}xbf16>"
-    if swapped:
-        attributes = attributes + [
-            "token_order = #moe.order<row_major>",
-            "result_order = #moe.order<row_major>",
-        ]
-        name, ins, types = "moe.grouped_matmul_swapped", "%w, %x", f"{w}, {x}"
-    else:
-        name, ins, types = "moe.grouped_matmul", "%x, %w", f"{x}, {w}"
-    return (
-        f"func.func @main(%x: {x}, %w: {w}, %off: {off}, %y: {y}) -> {y} {{\n"
-        f"  %0 = {name} {{{', '.join(attributes)}}}\n"
-        f"      ins({ins}, %off : {types}, {off})\n"
-        f"      outs(%y : {y}) -> {y}\n"
-        f"  return %0 : {y}\n}}\n"
-    )
-
-
-def auto_job(shape, tokens):
-    """The passes choose: orientation, tile, stages."""
-    experts, picks = SHAPES[shape][:2]
-    hint = max(1, round(tokens * picks / experts))
-    return {
-        "name": f"{shape}.T{tokens}.auto",
-        "text": mlir_text(shape, [f"expected_tokens = array<i64: {hint}>"],
-                          swapped=False),
-        "options": [],
-    }
-
-
-def scheduled_job(shape, schedule):
-    n, warpgroups, stages = schedule
-    text = (f"schedule = #moe.schedule<m = {64 * warpgroups}, n = {n}, k = 64, "
-            f"stages = {stages}, warpgroups = {warpgroups}>")
-    return {
-        "name": f"{shape}.n{n}.wg{warpgroups}.s{stages}",
-        "text": mlir_text(shape, [text], swapped=True),
-        "options": [],
-    }
-
-
-def jobs_of(shape, tokens, only_auto=False):
-    rest = [] if only_auto else schedules(shape, tokens)
-    return [auto_job(shape, tokens)] + [scheduled_job(shape, s) for s in rest]
+def cells_of(args):
+    """Weights are made once a shape, so that one comes after the other."""
+    cells = [
+        problems.Cell(shape, tokens, routing, args.element, args.layout)
+        for shape, routing, tokens in itertools.product(
+            args.shapes, args.routing, args.tokens)
+    ]
+    done = set()
+    for path in args.skip:
+        done |= {report.cell_of(r) for r in report.read(path)["rows"]
+                 if "error" not in r}
+    return [c for c in cells if c not in done]
 
 
 def compile_phase(args):
-    jobs = {}
-    for shape in args.shapes:
-        for tokens in args.tokens:
-            for job in jobs_of(shape, tokens, args.only_auto):
-                jobs[job["name"]] = job
+    jobs = {job["name"]: job for cell in cells_of(args)
+            for job in problems.jobs_of(cell, args.sweep)}
     manifest = programs.compile_all(
         list(jobs.values()), args.compile, args.moe_compile, args.target,
         args.ptxas, args.jobs)
@@ -174,422 +85,305 @@ def compile_phase(args):
 
 
 # ===---------------------------------------------------------------------------
-# The GPU
+# One cell
 # ===---------------------------------------------------------------------------
 
 
-if triton:
+class CellData:
+    """The operands of a cell on the GPU, and results to compare with."""
 
-    @triton.jit
-    def read_kernel(source, out, BLOCK: tl.constexpr, STEPS: tl.constexpr):
-        total = tl.zeros((BLOCK,), tl.float32)
-        first = tl.program_id(0).to(tl.int64) * (BLOCK * STEPS)
-        for step in range(STEPS):
-            total += tl.load(source + first + step * BLOCK + tl.arange(0, BLOCK))
-        tl.store(out + tl.program_id(0), tl.sum(total))
+    # Of how many routings results are compared.
+    CHECKED = 2
 
-
-class Gpu:
-    device = "cuda"
-
-    def __init__(self, torch, runtime):
-        self.torch, self.runtime = torch, runtime
-        self.stream = torch.cuda.Stream()
-        torch.cuda.set_stream(self.stream)
-
-    def launcher(self, program, buffers):
-        def launch():
-            program.launch(
-                buffers, self.torch.cuda.current_stream().cuda_stream)
-        return launch
-
-    def empty(self, shape, dtype):
-        return self.torch.empty(shape, dtype=dtype, device="cuda")
-
-    def synchronize(self):
-        self.torch.cuda.synchronize()
-
-    def time(self, calls, rounds=4, replays=15):
-        """Median microseconds of a call: a graph of all calls, some rounds."""
-        torch = self.torch
-        for call in calls:
-            call()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(rounds):
-                for call in calls:
-                    call()
-        for _ in range(3):
-            graph.replay()
-        times = []
-        for _ in range(replays):
-            start = torch.cuda.Event(enable_timing=True)
-            end = torch.cuda.Event(enable_timing=True)
-            start.record()
-            graph.replay()
-            end.record()
-            end.synchronize()
-            times.append(start.elapsed_time(end) * 1e3 / rounds / len(calls))
-        return statistics.median(times)
-
-    def read_ceiling(self):
-        """Bytes a second at which the GPU reads, at best."""
-        torch = self.torch
-        data = torch.empty(1 << 30, dtype=torch.float32, device="cuda").normal_()
-        size = data.numel() * 4
-        best = size / (self.time([lambda: data.sum()], rounds=1) * 1e-6)
-        try:
-            for block, steps, warps in ((4096, 8, 8), (8192, 8, 8),
-                                        (4096, 32, 8), (2048, 16, 4)):
-                call = _triton_read(torch, data, block, steps, warps)
-                best = max(best, size / (self.time([call], rounds=1) * 1e-6))
-        except Exception as error:
-            print(f"note: no read kernel by Triton ({error}); the read ceiling "
-                  f"is torch.sum's", flush=True)
-        return best
-
-    def matrix_rate(self):
-        """Operations a second of a large bf16 matmul."""
-        torch = self.torch
-        a, b = (torch.randn(8192, 8192, device="cuda").bfloat16()
-                for _ in range(2))
-        return 2 * 8192**3 / (self.time([lambda: a @ b], replays=5) * 1e-6)
-
-
-def _triton_read(torch, data, block, steps, warps):
-    """A call that reads all of `data`. Its size is a power of two, as are all
-    blocks: no masks."""
-    grid = data.numel() // (block * steps)
-    out = torch.empty(grid, device="cuda")
-    return lambda: read_kernel[(grid,)](data, out, BLOCK=block, STEPS=steps,
-                                        num_warps=warps)
-
-
-class EmulatedGpu(Gpu):
-    """The fake driver runs nothing; torch fills in the results."""
-
-    device = "cpu"
-
-    def __init__(self, torch, runtime):
-        self.torch, self.runtime = torch, runtime
-        self.memory = {}
-
-    def launcher(self, program, buffers):
-        x, w, off, y = (self.memory[b.data] for b in buffers)
-
-        def launch():
-            program.launch(buffers, None)
-            y.copy_(reference(self.torch, x, w, off.diff().tolist()))
-        return launch
-
-    def empty(self, shape, dtype):
-        import ctypes
-
-        size = math.prod(shape) * dtype.itemsize
-        address = self.runtime.malloc(size)
-        raw = (ctypes.c_uint8 * size).from_address(address)
-        result = self.torch.frombuffer(raw, dtype=dtype).view(shape)
-        self.memory[address] = result
-        return result
-
-    def synchronize(self):
-        pass
-
-    def time(self, calls, rounds=1, replays=1):
-        start = time.perf_counter()
-        for call in calls:
-            call()
-        return (time.perf_counter() - start) * 1e6 / len(calls)
-
-    def read_ceiling(self):
-        return 4.5e12
-
-    def matrix_rate(self):
-        return 790e12
-
-
-def reference(torch, x, w, counts):
-    """In float32, without TF32."""
-    pieces, first = [], 0
-    for expert, count in enumerate(counts):
-        if count:
-            rows = x[first : first + count].float()
-            pieces.append(rows @ w[expert].float().T)
-        first += count
-    return torch.cat(pieces)
-
-
-# ===---------------------------------------------------------------------------
-# Measuring
-# ===---------------------------------------------------------------------------
-
-
-class Cell:
-    """One shape at one number of tokens, with some routings."""
-
-    def __init__(self, gpu, torch, shape, tokens, w, generator):
-        self.gpu, self.torch = gpu, torch
-        self.shape, self.tokens, self.w = shape, tokens, w
-        self.counts = routings(shape, tokens)
-        _, _, k, n = SHAPES[shape]
+    def __init__(self, gpu, cell, w):
+        self.gpu, self.cell, self.w = gpu, cell, w
+        self.counts = problems.routings(cell)
         self.inputs = []
         for counts in self.counts:
-            rows = sum(counts)
-            x = gpu.empty((rows, k), torch.bfloat16)
-            x.normal_(generator=generator)
-            off = gpu.empty((len(counts) + 1,), torch.int32)
-            bounds = [sum(counts[:i]) for i in range(len(counts) + 1)]
-            off.copy_(torch.tensor(bounds, dtype=torch.int32))
-            y = gpu.empty((rows, n), torch.bfloat16)
-            self.inputs.append((x, off, y))
-        # Two routings are compared: more would cost more than they tell.
+            bounds = [0, *itertools.accumulate(counts)]
+            self.inputs.append((
+                gpu.normal((bounds[-1], cell.k), cell.element),
+                gpu.offsets(bounds),
+                gpu.empty((bounds[-1], cell.n), cell.element)))
         self.expected = [
-            reference(torch, x, w, counts)
-            for (x, _, _), counts in list(zip(self.inputs, self.counts))[:2]
+            gpu.expected(x, w, counts, cell.layout) for (x, _, _), counts
+            in list(zip(self.inputs, self.counts))[: self.CHECKED]
         ]
 
-    def check(self, calls, results):
-        """The larger relative error of the first two routings."""
-        worst = 0.0
-        for call, result, expected in zip(calls, results, self.expected):
-            found = call()
-            found = result if found is None else found
+    def timed(self, calls, checks=CHECKED, **timing):
+        """Checks, then times. A call returns its result or writes its y."""
+        results = [y for _, _, y in self.inputs][:checks]
+        for result in results:
+            self.gpu.poison(result)
+        error = self.gpu.check(calls, results, self.expected[:checks])
+        return {"us": self.gpu.time(calls, **timing), "relative_error": error}
+
+    def program(self, loader, name, **timing):
+        program, _ = loader.load(name)
+        try:
+            calls = []
+            for x, off, y in self.inputs:
+                operands = [
+                    (self.gpu.address(t), element, tuple(t.shape))
+                    for t, element in ((x, self.cell.element),
+                                       (self.w, self.cell.element), (off, "i32"),
+                                       (y, self.cell.element))]
+                calls.append(self.gpu.launcher(program,
+                                               programs.buffers_of(operands)))
+            return self.timed(calls, **timing)
+        finally:
             self.gpu.synchronize()
-            error = (found.float() - expected).norm() / expected.norm()
-            if not float(error) < LIMIT:
-                raise ValueError(f"wrong: relative error {float(error):.3g}")
-            worst = max(worst, float(error))
-        return worst
+            program.destroy()
 
-    def time_program(self, program):
-        calls = []
-        for x, off, y in self.inputs:
-            y.fill_(float("nan"))
-            operands = [(t.data_ptr(), element, tuple(t.shape)) for t, element in
-                        ((x, "bf16"), (self.w, "bf16"), (off, "i32"),
-                         (y, "bf16"))]
-            calls.append(self.gpu.launcher(program,
-                                           programs.buffers_of(operands)))
-        error = self.check(calls, [y for _, _, y in self.inputs])
-        return self.gpu.time(calls), error
-
-    def time_torch(self):
-        w = self.w.transpose(1, 2)
-        calls = [
-            lambda x=x, off=off[1:].contiguous():
-                self.torch._grouped_mm(x, w, offs=off)
-            for x, off, _ in self.inputs
-        ]
-        error = self.check(calls, [None] * len(calls))
-        return self.gpu.time(calls), error
-
-    def floor(self, ceiling, rate):
-        """(microseconds, bytes, experts with tokens), means over routings."""
-        both = [bytes_and_flops(self.shape, c) for c in self.counts]
+    def description(self, ceiling, rate):
+        both = [problems.bytes_and_flops(self.cell, c) for c in self.counts]
         size = statistics.mean(b for b, _ in both)
         flops = statistics.mean(f for _, f in both)
-        hit = statistics.mean(sum(x > 0 for x in c) for c in self.counts)
-        return max(size / ceiling, flops / rate) * 1e6, size, hit
+        memory = size / ceiling * 1e6
+        arithmetic = flops / rate * 1e6 if rate else 0
+        mean, largest = problems.group_sizes(self.cell)
+        return {
+            **self.cell._asdict(), "rows": sum(self.counts[0]),
+            "routings": len(self.counts), "mean_group": mean,
+            "largest_group": largest, "bytes": size, "operations": flops,
+            "experts_hit": statistics.mean(
+                sum(c > 0 for c in counts) for counts in self.counts),
+            "floor_us": max(memory, arithmetic),
+            "bound": "memory" if memory >= arithmetic else "arithmetic",
+        }
 
 
-def measure_cell(gpu, cell, loader, ceiling, rate, names):
-    floor, size, hit = cell.floor(ceiling, rate)
-    row = {"shape": cell.shape, "tokens": cell.tokens,
-           "rows": sum(cell.counts[0]), "routings": len(cell.counts),
-           "experts_hit": hit, "bytes": size, "floor_us": floor,
-           "kernels": {}}
+def best_so_far(row):
+    best = report.best_schedule(row)
+    return best and best[0]
 
-    def attempt(name, action):
+
+def measure_cell(data, loader, pack, all_peers, args, ceiling, rate):
+    row = data.description(ceiling, rate)
+    row.update(results={}, schedules={})
+
+    def attempt(where, name, action):
         try:
-            us, error = action()
-            return {"us": us, "percent_of_floor": 100 * floor / us,
-                    "GB_per_s": size / us * 1e-3, "relative_error": error}
+            result = action()
+            result.update(
+                percent_of_floor=100 * row["floor_us"] / result["us"],
+                GB_per_s=row["bytes"] / result["us"] * 1e-3,
+                TFLOP_per_s=row["operations"] / result["us"] * 1e-6)
+        except peers.Absent as reason:
+            result = {"absent": str(reason)}
         except Exception as failure:
             text = f"{type(failure).__name__}: {failure}"[:300]
             print(f"  {name}: {text}", flush=True)
-            return {"error": text}
+            result = {"error": text}
+        where[name] = result
 
-    row["torch._grouped_mm"] = attempt("torch._grouped_mm", cell.time_torch)
-    for name in names:
-        def timed():
-            program, report = loader.load(name)
-            try:
-                us, error = cell.time_program(program)
-            finally:
-                gpu.synchronize()
-                program.destroy()
-            return us, error
-        key = name[len(cell.shape) + 1 :]
-        row["kernels"][key] = attempt(name, timed)
+    for name, peer in all_peers.items():
+        if isinstance(peer, str):
+            row["results"][name] = {"absent": peer}
+        else:
+            attempt(row["results"], name, lambda: peer.measure(data))
+    auto, *rest = [job["name"]
+                   for job in problems.jobs_of(data.cell, args.sweep)]
+    attempt(row["results"], report.AUTO, lambda: data.program(loader, auto))
+    if not pack.error(auto):
+        row["results"][report.AUTO].update(
+            problems.choice_of(pack.entry(auto).get("stderr", "")))
+    for name in rest:
+        key = name[len(data.cell.stem) + 1 :]
+        if pack.error(name):
+            row["schedules"][key] = {"error": pack.error(name)[:200]}
+        else:
+            attempt(row["schedules"], key,
+                    lambda: data.program(loader, name, milliseconds=50,
+                                         worth=2 * (best_so_far(row) or 1e9)))
+    row["regret"] = report.regret(row)
     return row
 
 
-def best_of(row, want_auto):
-    """(name, result) of the fastest kernel, or of the one the passes chose."""
-    found = {
-        name: result for name, result in row["kernels"].items()
-        if "us" in result and name.endswith("auto") == want_auto
-    }
-    if not found:
-        return "-", None
-    name = min(found, key=lambda n: found[n]["us"])
-    return name, found[name]
+# ===---------------------------------------------------------------------------
+# A run
+# ===---------------------------------------------------------------------------
+
+
+def open_gpu(args, runtime):
+    try:
+        import torch
+    except ImportError:
+        print("PyTorch is not installed: no peers, and samples of the results "
+              "are compared", flush=True)
+        return driver_gpu.DriverGpu(runtime, args.seed, args.emulate)
+    kind = gpu.EmulatedTorchGpu if args.emulate else gpu.TorchGpu
+    return kind(torch, runtime, args.seed)
+
+
+def known_configs(paths):
+    """{cell: the best configurations in result files}"""
+    result = {}
+    for path in paths:
+        for row in report.read(path)["rows"]:
+            tuning = row.get("results", {}).get(peers.TRITON, {}).get("tuning")
+            if tuning:
+                result[report.cell_of(row)] = [c for c, _ in tuning[:3]]
+    return result
 
 
 def run_phase(args):
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    runtime = programs.Runtime(args.runtime)
-    gpu = (EmulatedGpu if args.emulate else Gpu)(torch, runtime)
-    pack = programs.Pack(args.run)
     start = time.time()
-    wanted = {(s, t): [j["name"] for j in jobs_of(s, t, args.only_auto)]
-              for s in args.shapes for t in args.tokens}
-    names = sorted({n for ns in wanted.values() for n in ns})
-    missing = [n for n in names if pack.error(n)]
-    for name in missing:
+    runtime = programs.Runtime(args.runtime)
+    machine, pack = open_gpu(args, runtime), programs.Pack(args.run)
+    cells = cells_of(args)
+    names = sorted({job["name"] for cell in cells
+                    for job in problems.jobs_of(cell, args.sweep)})
+    for name in filter(pack.error, names):
         print(f"not compiled: {name}: {pack.error(name)[:200]}", flush=True)
     transform = None
     if args.emulate:
         transform = lambda launch, ptx: (launch, programs.fake_image(launch))
+    info = runtime.device_info()
+    major, minor = info["capability"]
+    all_peers = peers.all_peers(args.peers, machine, cells, 10 * major + minor,
+                                known_configs(args.tuned), args.workers)
+    ceiling, rate = machine.read_ceiling(), machine.matrix_rate()
+    run = {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(
+            timespec="seconds"),
+        "device": info, "emulated": args.emulate, "nvidia_smi": gpu.nvidia_smi(),
+        "versions": {"python": platform.python_version(), **machine.versions()},
+        "read_ceiling_TB_per_s": ceiling * 1e-12,
+        "matrix_rate_TFLOP_per_s": rate and rate * 1e-12, "seed": args.seed,
+        "pack": pack.digest(), "command": sys.argv[1:],
+    }
+    content = {"runs": [run], "rows": [], "not_run": []}
+    print(f"{info['name']} {run['versions']} {run['nvidia_smi']}\nread ceiling "
+          f"{ceiling * 1e-12:.2f} TB/s, matrix rate {(rate or 0) * 1e-12:.0f} "
+          f"TFLOP/s, {len(cells)} cells", flush=True)
     loader = programs.Loader(pack, runtime, names,
                              image="ptx" if args.emulate else "cubin",
                              transform=transform)
-    ceiling, rate = gpu.read_ceiling(), gpu.matrix_rate()
-    content = {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="seconds"),
-        "device": runtime.device_info(), "versions": versions(torch, args),
-        "read_ceiling_TB_per_s": ceiling * 1e-12,
-        "matrix_rate_TFLOP_per_s": rate * 1e-12, "seed": args.seed,
-        "pack": pack.digest(), "rows": [], "not_run": [], "emulated": args.emulate,
-    }
-    print(f"{content['device']['name']} {content['versions']} read ceiling "
-          f"{ceiling * 1e-12:.2f} TB/s, matrix rate {rate * 1e-12:.0f} TFLOP/s",
-          flush=True)
-    for shape in args.shapes:
-        run_shape(args, gpu, torch, shape, loader, wanted, missing, content,
-                  start, ceiling, rate)
-    loader.close()
-    print("\n".join(table(content)))
-    bad = [r for r in content["rows"] if "error" in r or
-           any("error" in k for k in r["kernels"].values())]
-    return 1 if bad or missing or content["not_run"] else 0
+    try:
+        for shape, group in itertools.groupby(cells, lambda c: c.shape):
+            run_shape(args, machine, list(group), loader, pack, all_peers,
+                      content, start, ceiling, rate)
+    finally:
+        loader.close()
+        if hasattr(all_peers.get(peers.TRITON), "close"):
+            all_peers[peers.TRITON].close()
+    return finish(args, content)
 
 
-def run_shape(args, gpu, torch, shape, loader, wanted, missing, content, start,
+def finish(args, content):
+    """Shows everything; the exit status."""
+    print("\n".join(report.table(content)))
+    show_plot(args, content)
+    bad = [r for r in content["rows"] if "us" not in
+           r.get("results", {}).get(report.AUTO, {}) or
+           any("wrong" in s.get("error", "") for s in r["schedules"].values())]
+    return 1 if bad or content["not_run"] else 0
+
+
+def show_plot(args, content):
+    for path in report.plot(content, args.plot) if args.plot else ():
+        print(f"wrote {path}")
+
+
+def run_shape(args, machine, cells, loader, pack, all_peers, content, start,
               ceiling, rate):
-    experts, _, k, n = SHAPES[shape]
-    generator = torch.Generator(device=gpu.device).manual_seed(args.seed)
     w = None
-    for tokens in args.tokens:
+    for cell in cells:
         if time.time() - start > args.budget:
-            content["not_run"].append([shape, tokens])
+            content["not_run"].append(list(cell))
             continue
+        began = time.time()
         try:
             if w is None:
-                w = gpu.empty((experts, n, k), torch.bfloat16)
-                for expert in range(experts):
-                    w[expert].normal_(std=k**-0.5, generator=generator)
-            cell = Cell(gpu, torch, shape, tokens, w, generator)
-            names = [x for x in wanted[shape, tokens] if x not in missing]
-            row = measure_cell(gpu, cell, loader, ceiling, rate, names)
+                matrix = (cell.n, cell.k) if cell.layout == "nk" else (
+                    cell.k, cell.n)
+                # So that results are about as large as tokens.
+                w = machine.normal((cell.experts, *matrix), cell.element,
+                                   cell.k**-0.5)
+            data = CellData(machine, cell, w)
+            row = measure_cell(data, loader, pack, all_peers, args, ceiling, rate)
         except Exception as error:
-            row = {"shape": shape, "tokens": tokens, "kernels": {},
+            row = {**cell._asdict(), "results": {}, "schedules": {},
                    "error": f"{type(error).__name__}: {error}"[:500],
                    "trace": traceback.format_exc()[-1500:]}
+        data = None
+        row.update(run=0, seconds=round(time.time() - began, 2))
         content["rows"].append(row)
-        print(f"[{time.time() - start:.0f}s] " + line_of(row), flush=True)
+        print(f"[{time.time() - start:.0f}s +{row['seconds']:.1f}] "
+              f"{report.line_of(row)}", flush=True)
         if args.json:
-            with open(args.json, "w") as file:
-                json.dump(content, file, indent=1)
-    del w
-    if not args.emulate:
-        torch.cuda.empty_cache()
+            report.write(args.json, content)
+    w = None
+    machine.release()
+    # The clocks under load, more or less.
+    content["runs"][0].setdefault("nvidia_smi_after", {})[cells[0].shape] = (
+        gpu.nvidia_smi())
+    if args.json:
+        report.write(args.json, content)
 
 
-def versions(torch, args):
-    result = {"torch": torch.__version__, "python": platform.python_version()}
-    if not args.emulate:
-        result["cuda"] = torch.version.cuda
-        result["triton"] = triton.__version__ if triton else None
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--compile", metavar="DIR")
+    add("--moe-compile", default="moe-compile")
+    add("--target", default="h200")
+    add("--ptxas", help="also assemble, to see warnings")
+    add("--jobs", type=int, default=2)
+    add("--run", metavar="PACK")
+    add("--runtime", metavar="LIB")
+    add("--json", metavar="OUT")
+    add("--shapes", nargs="*", choices=list(problems.SHAPES),
+        default=problems.ALL_SHAPES)
+    add("--tokens", nargs="*", type=int)
+    add("--routing", nargs="*", help="uniform, zipf:EXPONENT, one-hot-expert")
+    add("--grid", action="store_true",
+        help="1 to 4096 tokens and all three routings")
+    add("--element", choices=problems.ELEMENTS, default="bf16")
+    add("--layout", choices=problems.LAYOUTS, default="nk",
+        help="of the weights")
+    add("--peers", nargs="*", choices=peers.NAMES, default=peers.NAMES)
+    add("--sweep", action="store_true",
+        help="also every schedule, to see what the passes' choice costs")
+    add("--skip", nargs="*", default=[], metavar="RESULTS",
+        help="leave out the cells that these files hold")
+    add("--tuned", nargs="*", default=[], metavar="RESULTS",
+        help="tune Triton among the best three configurations of these files")
+    add("--budget", type=float, default=1e9,
+        help="seconds after which no cell starts")
+    add("--workers", type=int, help="processes that compile Triton's kernels")
+    add("--seed", type=int, default=1)
+    add("--emulate", action="store_true",
+        help="on the fake driver, to try the script itself")
+    add("--merge", nargs="+", metavar=("OUT", "IN"))
+    add("--table", metavar="RESULTS")
+    add("--plot", metavar="PNG")
+    args = parser.parse_args()
+    args.tokens = args.tokens or (
+        problems.ALL_TOKENS if args.grid else QUICK_TOKENS)
+    args.routing = args.routing or (
+        problems.ALL_ROUTINGS if args.grid else ["uniform"])
+    for routing in args.routing:
         try:
-            done = subprocess.run(
-                ["nvidia-smi", "--query-gpu=driver_version",
-                 "--format=csv,noheader"], capture_output=True, text=True)
-            result["driver"] = done.stdout.strip().splitlines()[0]
-        except (OSError, IndexError):
-            result["driver"] = "unknown"
-    return result
-
-
-def cell_text(result):
-    if result is None or "us" not in result:
-        return "-"
-    return f"{result['us']:.1f} ({result['percent_of_floor']:.0f})"
-
-
-def line_of(row):
-    if "error" in row:
-        return f"{row['shape']} T={row['tokens']} {row['error']}"
-    name, best = best_of(row, want_auto=False)
-    return (f"{row['shape']:22} T={row['tokens']:<4} hit {row['experts_hit']:.0f} "
-            f"floor {row['floor_us']:.1f} us | torch "
-            f"{cell_text(row['torch._grouped_mm'])} | chosen by the passes "
-            f"{cell_text(best_of(row, want_auto=True)[1])} | best "
-            f"{cell_text(best)} {name}")
-
-
-def table(content):
-    """Microseconds (percent of the floor)."""
-    lines = [
-        "| shape | tokens | floor, us | torch._grouped_mm | chosen by the passes "
-        "| best schedule | which |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in content["rows"]:
-        if "error" in row:
-            lines.append(f"| {row['shape']} | {row['tokens']} | error | | | | |")
-            continue
-        name, best = best_of(row, want_auto=False)
-        lines.append(
-            f"| {row['shape']} | {row['tokens']} | {row['floor_us']:.1f} | "
-            f"{cell_text(row['torch._grouped_mm'])} | "
-            f"{cell_text(best_of(row, want_auto=True)[1])} | {cell_text(best)} | "
-            f"{name} |")
-    if content["not_run"]:
-        lines.append(f"not run: {content['not_run']}")
-    return lines
+            problems.routing_kind(routing)
+        except ValueError as error:
+            parser.error(f"{error}; there are uniform, zipf:EXPONENT and "
+                         f"one-hot-expert")
+    return args
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--compile", metavar="DIR")
-    parser.add_argument("--moe-compile", default="moe-compile")
-    parser.add_argument("--target", default="h200")
-    parser.add_argument("--ptxas", help="also assemble, to see warnings")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--run", metavar="PACK")
-    parser.add_argument("--runtime", metavar="LIB")
-    parser.add_argument("--json", metavar="OUT")
-    parser.add_argument("--shapes", nargs="*", choices=list(SHAPES),
-                        default=[s for s in SHAPES if s != "tiny"])
-    parser.add_argument("--tokens", nargs="*", type=int, default=list(TOKENS))
-    parser.add_argument("--only-auto", action="store_true",
-                        help="only what moe-select-schedule chooses")
-    parser.add_argument("--budget", type=float, default=1e9,
-                        help="seconds after which no cell starts")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--emulate", action="store_true",
-                        help="on the fake driver, to try the script itself")
-    parser.add_argument("--table", metavar="RESULTS")
-    args = parser.parse_args()
-    if args.table:
-        with open(args.table) as file:
-            print("\n".join(table(json.load(file))))
+    args = parse_arguments()
+    if args.merge or args.table:
+        if args.merge:
+            content = report.merge([report.read(p) for p in args.merge[1:]])
+            report.write(args.merge[0], content)
+        else:
+            content = report.read(args.table)
+        print("\n".join(report.table(content)))
+        show_plot(args, content)
         return 0
     status = compile_phase(args) if args.compile else 0
     if args.run:

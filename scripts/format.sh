@@ -6,17 +6,22 @@
 #   scripts/format.sh [--fix]
 
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mode=(--dry-run -Werror)
 case ${1:-} in
   '') ;;
   --fix) mode=(-i) ;;
+  -h | --help)
+    sed -n '4,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
   *)
-    echo "error: unknown argument '$1'; the only one is --fix" >&2
+    echo "error: unknown argument '$1'; see scripts/format.sh --help" >&2
     exit 1
     ;;
 esac
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Other versions format differently.
 if ! command -v clang-format-22 >/dev/null; then

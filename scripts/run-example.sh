@@ -40,7 +40,8 @@ done
 
 if [ -z "$build" ]; then
   moe_install "${moe_packages[@]}"
-  moe_build release moe-compile moe-run
+  # moe-opt for the pages that start from here.
+  moe_build release moe-compile moe-opt moe-run
   build=$moe_root/build/release
 fi
 for tool in moe-compile moe-run; do
@@ -68,7 +69,8 @@ compile_to_ptx() {
   local ptx=$output/$name.ptx log=$output/$name.log
   echo "1. Compile $example to PTX for sm_90a; which matmuls are swapped, and why:"
   if ! "$build/bin/moe-compile" "$example" --target=sm_90a --emit=ptx \
-    -o "$ptx" --remarks-filter='moe.*' >"$log" 2>&1; then
+    -o "$ptx" --remarks-filter='moe-(decompose-experts|swap-ab|select-schedule)' \
+    >"$log" 2>&1; then
     cat "$log"
     moe_die "moe-compile failed"
   fi
@@ -80,36 +82,11 @@ compile_to_ptx() {
   echo "  Written: ${ptx#"$moe_root"/} and its launch file $name.json"
 }
 
-# Chooses 8 different experts for each of the 8 tokens, from a fixed seed.
-choose_experts() {
-  /usr/bin/python3 - "$1" <<'END'
-import sys, numpy
-keys = numpy.random.default_rng(1).random((8, 128))
-numpy.save(sys.argv[1], keys.argsort(axis=1)[:, :8].astype("int32"))
-END
-}
-
-# Prints at which rate the weights of the chosen experts were read.
-report_rate() {
-  /usr/bin/python3 - "$1" "$2" <<'END'
-import json, sys, numpy
-experts = numpy.unique(numpy.load(sys.argv[1])).size
-with open(sys.argv[2]) as file:
-    milliseconds = json.load(file)["median_ms"]
-size = experts * (1536 * 2048 + 2048 * 768) * 2
-print(f"  weights of {experts} experts, {size / 1e6:.0f} MB: "
-      f"{size / milliseconds / 1e6:.1f} GB/s")
-END
-}
-
 # Runs the example, and compares with the layer as it was written.
 #   run_on DEVICE MOE_RUN_OPTION...
 run_on() {
-  local indices=$output/indices.npy report=$output/$1.json
-  choose_experts "$indices"
-  "$build/bin/moe-run" "$example" --device="$1" --input="indices=$indices" \
-    --seed=1 --check --json="$report" "${@:2}" 2>&1 | sed 's/^/  /'
-  report_rate "$indices" "$report"
+  "$build/bin/moe-run" "$example" --device="$1" --seed=1 --check \
+    --json="$output/$1.json" "${@:2}" 2>&1 | sed 's/^/  /'
 }
 
 has_hopper_gpu() {

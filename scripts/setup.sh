@@ -17,7 +17,6 @@ moe_packages=(
   libgtest-dev
   libmlir-22-dev
   libomp-22-dev
-  libxtensor-dev
   llvm-22-dev
   llvm-22-tools
   mlir-22-tools
@@ -27,8 +26,10 @@ moe_packages=(
   python3-numpy
 )
 
+# Prints an error and, in lines of their own, what to do about it.
 moe_die() {
-  printf 'error: %s\n' "$@" >&2
+  printf 'error: %s\n' "$1" >&2
+  [ $# = 1 ] || printf '%s\n' "${@:2}" >&2
   exit 1
 }
 

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Writes the reference pages under docs/generated from the TableGen sources,
-# with the mlir-tblgen on PATH (or mlir-tblgen-22, or $MLIR_TBLGEN).
+# with the mlir-tblgen on PATH (or mlir-tblgen-22, or $MLIR_TBLGEN), and if the
+# project's tools are on PATH, what they print into docs/tools.md.
 #
 #   scripts/update-docs.sh [--check]
 #
-#   --check  change nothing; fail, with the difference, if a page is stale
+#   --check  change nothing; fail, with the difference, if a page of
+#            docs/generated is stale (tests run the commands of the others)
 
 set -euo pipefail
 
@@ -20,7 +22,7 @@ case ${1:-} in
   '') ;;
   --check) check=yes ;;
   -h | --help)
-    sed -n '4,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+    sed -n '4,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
     exit 0
     ;;
   *) die "unknown argument '$1'; see scripts/update-docs.sh --help" ;;
@@ -67,6 +69,9 @@ page conversions.md 'Conversions from and to the moe dialect' \
 if [ -z "$check" ]; then
   mkdir -p docs/generated
   cp "$pages"/*.md docs/generated/
+  if command -v moe-compile moe-opt moe-run >/dev/null; then
+    python3 test/Docs/Inputs/doctest.py --update --root . --work "$pages/work" docs/tools.md
+  fi
 elif ! diff -ru docs/generated "$pages"; then
   die "docs/generated is stale; run scripts/update-docs.sh and commit the result"
 fi

@@ -3,10 +3,12 @@
 
 Features: `ptxas` (the CUDA assembler was found; `%ptxas` is its path and
 `%cuda_home` the toolkit's directory), `cuda-sm90` (a Hopper GPU is present),
-`asan` (built with the sanitizers).
+`asan` (built with the sanitizers), `git-checkout` (git can list the sources),
+`clang-format` (the version of it that the sources are formatted with).
 """
 
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -42,3 +44,8 @@ if ptxas:
 
 if moe_lit.has_sm90_gpu():
     config.available_features.add("cuda-sm90")
+
+if moe_lit.is_git_checkout(config.moe_source_root):
+    config.available_features.add("git-checkout")
+if shutil.which("clang-format-22", path=config.environment["PATH"]):
+    config.available_features.add("clang-format")

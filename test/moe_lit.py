@@ -4,6 +4,7 @@
 import ctypes
 import os
 import shutil
+import subprocess
 
 # From cuda.h.
 CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75
@@ -46,6 +47,18 @@ def _capability(cuda, ordinal):
             return None
         result.append(value.value)
     return tuple(result)
+
+
+def is_git_checkout(folder):
+    """True if git, which refuses a folder of another user, can list it."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, "ls-files", "--error-unmatch", "LICENSE"],
+            capture_output=True,
+        )
+    except OSError:
+        return False
+    return done.returncode == 0
 
 
 def set_environment(config, tool_dirs):

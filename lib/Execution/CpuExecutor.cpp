@@ -12,6 +12,7 @@
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -87,13 +88,14 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// Frees the buffers of the results, which the caller owns, after copying them
-/// to `results` if `keep`.
+/// to `results` if `keep`. Several results may share a buffer.
 llvm::Error CpuExecutor::readResults(ArrayRef<intptr_t> words, bool keep,
                                      std::vector<HostTensor> &results) const {
   llvm::Error error = llvm::Error::success();
+  llvm::SmallSetVector<void *, 4> buffers;
   for (const TensorSignature &type : resultTypes) {
     size_t rank = type.rank;
-    auto *allocated = reinterpret_cast<void *>(words[0]);
+    buffers.insert(reinterpret_cast<void *>(words[0]));
     auto *data = reinterpret_cast<const char *>(words[1]) +
                  words[2] * getByteSize(type.kind);
     SmallVector<int64_t> shape(words.slice(3, rank));
@@ -109,8 +111,9 @@ llvm::Error CpuExecutor::readResults(ArrayRef<intptr_t> words, bool keep,
         error = tensor.takeError();
       }
     }
-    std::free(allocated);
   }
+  for (void *buffer : buffers)
+    std::free(buffer);
   return error;
 }
 

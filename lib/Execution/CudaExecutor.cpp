@@ -9,7 +9,6 @@
 #include "moe/Runtime/MoERuntime.h"
 #include "moe/Target/Compile.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -91,7 +90,7 @@ public:
   std::string getDeviceName() const override { return name; }
   llvm::Expected<RunResult> run(ArrayRef<const HostTensor *> inputs,
                                 int64_t repeat) override;
-  llvm::Error placeResults(size_t numInputs);
+  llvm::Error placeResults();
 
 private:
   MoEProgram *program;
@@ -103,31 +102,23 @@ private:
 };
 } // namespace
 
-/// Finds where the program leaves each result. It has an argument of its own
-/// for a result, unless bufferization chose to write it in place, over the
-/// argument that is its destination.
-llvm::Error CudaExecutor::placeResults(size_t numInputs) {
-  int numArguments = 0;
-  if (llvm::Error error =
-          toError(moeProgramNumArguments(program, &numArguments)))
+/// Finds the argument in which the program leaves each result: one of its own,
+/// or the operand that bufferization chose to write in place.
+llvm::Error CudaExecutor::placeResults() {
+  int numResults = 0;
+  if (llvm::Error error = toError(moeProgramNumResults(program, &numResults)))
     return error;
-  size_t next = numInputs, added = numArguments - numInputs;
-  for (const ResultSpec &spec : resultSpecs) {
-    bool inPlace = false;
-    if (added < resultSpecs.size() && spec.destination) {
-      MoEArgumentInfo info;
-      if (llvm::Error error = toError(moeProgramArgument(
-              program, static_cast<int>(*spec.destination), &info)))
-        return error;
-      inPlace = info.access == MOE_ACCESS_READWRITE;
-    }
-    placeOfResult.push_back(inPlace ? *spec.destination : next++);
-  }
-  if (next != static_cast<size_t>(numArguments))
+  if (static_cast<size_t>(numResults) != resultSpecs.size())
     return llvm::createStringError(
-        "cannot tell which arguments of the compiled program hold the results "
-        "of the function; return each result once, computed into a "
-        "tensor.empty of its own");
+        "the compiled program has " + llvm::Twine(numResults) +
+        " results, but the function " + llvm::Twine(resultSpecs.size()));
+  for (int i = 0; i < numResults; ++i) {
+    int argument = 0;
+    if (llvm::Error error =
+            toError(moeProgramResultArgument(program, i, &argument)))
+      return error;
+    placeOfResult.push_back(argument);
+  }
   return llvm::Error::success();
 }
 
@@ -146,17 +137,22 @@ llvm::Expected<RunResult> CudaExecutor::run(ArrayRef<const HostTensor *> inputs,
       return tensor.takeError();
     result.results.push_back(std::move(*tensor));
   }
-  for (auto [place, tensor] : llvm::zip_equal(placeOfResult, result.results))
-    if (place >= inputs.size())
-      if (llvm::Error error = buffers.add(tensor))
-        return error;
+  // Behind the operands come the arguments that only hold a result.
+  for (size_t place = inputs.size(); llvm::is_contained(placeOfResult, place);
+       ++place)
+    if (llvm::Error error =
+            buffers.add(result.results[llvm::find(placeOfResult, place) -
+                                       placeOfResult.begin()]))
+      return error;
 
+  // Each run starts from the operands as they were, also where it writes a
+  // result over one of them.
   std::vector<float> microseconds(repeat);
   ArrayRef<MoEBuffer> arguments = buffers.get();
-  if (llvm::Error error =
-          toError(moeProgramTime(program, arguments.data(), arguments.size(),
-                                 /*stream=*/nullptr, MOE_TIME_GRAPH, repeat,
-                                 /*launchesPerSample=*/1, microseconds.data())))
+  if (llvm::Error error = toError(moeProgramTime(
+          program, arguments.data(), arguments.size(),
+          /*stream=*/nullptr, MOE_TIME_GRAPH | MOE_TIME_RESTORE, repeat,
+          /*launchesPerSample=*/1, microseconds.data())))
     return error;
   for (float time : microseconds)
     result.milliseconds.push_back(time / 1e3);
@@ -174,10 +170,6 @@ mlir::moe::createCudaExecutor(ModuleOp module, StringRef entry,
   MoEDeviceInfo info;
   if (llvm::Error error = toError(moeRuntimeDeviceInfo(options.device, &info)))
     return error;
-  auto function = module.lookupSymbol<func::FuncOp>(entry);
-  if (!function)
-    return llvm::createStringError("there is no function @" + entry);
-  size_t numInputs = function.getNumArguments();
   GPUPipelineOptions pipeline;
   if (!options.target.empty())
     pipeline.target = options.target;
@@ -194,7 +186,7 @@ mlir::moe::createCudaExecutor(ModuleOp module, StringRef entry,
   auto executor = std::make_unique<CudaExecutor>(
       program, options.device,
       "cuda:" + std::to_string(options.device) + ", " + info.name, results);
-  if (llvm::Error error = executor->placeResults(numInputs))
+  if (llvm::Error error = executor->placeResults())
     return error;
   return executor;
 }

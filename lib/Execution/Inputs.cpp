@@ -76,16 +76,6 @@ mlir::moe::resolveShape(Value value, ArrayRef<SmallVector<int64_t>> shapes) {
   return shape;
 }
 
-std::optional<unsigned> mlir::moe::findDestinationArgument(Value value) {
-  while (auto result = dyn_cast<OpResult>(value)) {
-    auto op = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
-    if (!op)
-      return std::nullopt;
-    value = op.getTiedOpOperand(result)->get();
-  }
-  return cast<BlockArgument>(value).getArgNumber();
-}
-
 namespace {
 /// Random numbers by position, so that threads can share the work: the
 /// splitmix64 finalizer (Steele, Lea and Flood, 2014) of a counter.

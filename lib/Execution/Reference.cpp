@@ -27,8 +27,13 @@ using namespace mlir::moe;
 namespace {
 class Interpreter {
 public:
-  llvm::Expected<Reference> run(func::FuncOp func,
-                                ArrayRef<const HostTensor *> inputs);
+  Interpreter(func::FuncOp func, ArrayRef<const HostTensor *> inputs)
+      : func(func) {
+    for (auto [argument, input] : llvm::zip_equal(func.getArguments(), inputs))
+      values[argument] = Operand(input);
+  }
+  llvm::Expected<std::vector<ReferenceTensor>> run();
+  llvm::Expected<SmallVector<Operand>> run(ArrayRef<Value> wanted);
 
 private:
   llvm::Error evaluate(Operation *op);
@@ -39,8 +44,8 @@ private:
   llvm::Error evaluateTranspose(linalg::TransposeOp op);
   llvm::Error evaluateFill(linalg::FillOp op);
 
+  func::FuncOp func;
   DenseMap<Value, Operand> values;
-  int64_t weightBytes = 0;
 };
 } // namespace
 
@@ -142,7 +147,7 @@ llvm::Error Interpreter::evaluate(Operation *op) {
   auto lookup = [&](Value value) { return value ? values[value] : Operand(); };
   return llvm::TypeSwitch<Operation *, llvm::Error>(op)
       .Case([&](GroupedMatmulInterface op) {
-        return setResults(op, evaluateGroupedMatmul(op, lookup, weightBytes));
+        return setResults(op, evaluateGroupedMatmul(op, lookup));
       })
       .Case(
           [&](RouteOp op) { return setResults(op, evaluateRoute(op, lookup)); })
@@ -153,7 +158,7 @@ llvm::Error Interpreter::evaluate(Operation *op) {
         return setResults(op, evaluateCombine(op, lookup));
       })
       .Case([&](ExpertsOp op) {
-        return setResults(op, evaluateExperts(op, lookup, weightBytes));
+        return setResults(op, evaluateExperts(op, lookup));
       })
       .Case([&](arith::ConstantOp op) { return evaluateConstant(op); })
       .Case([&](tensor::EmptyOp op) { return evaluateEmpty(op); })
@@ -188,27 +193,54 @@ llvm::Error Interpreter::evaluate(Operation *op) {
       });
 }
 
-llvm::Expected<Reference>
-Interpreter::run(func::FuncOp func, ArrayRef<const HostTensor *> inputs) {
-  for (auto [argument, input] : llvm::zip_equal(func.getArguments(), inputs))
-    values[argument] = Operand(input);
+llvm::Expected<std::vector<ReferenceTensor>> Interpreter::run() {
   if (!func.getBody().hasOneBlock())
     return llvm::createStringError(
         "--check cannot interpret a function of several blocks");
   for (Operation &op : func.getBody().front().without_terminator())
     if (llvm::Error error = evaluate(&op))
       return error;
-  Reference reference;
-  reference.weightBytes = weightBytes;
+  std::vector<ReferenceTensor> results;
   for (Value value : func.getBody().front().getTerminator()->getOperands())
-    reference.results.push_back({values[value].shape, values[value].copy()});
-  return reference;
+    results.push_back({values[value].shape, values[value].copy()});
+  return results;
 }
 
-llvm::Expected<Reference>
+llvm::Expected<SmallVector<Operand>> Interpreter::run(ArrayRef<Value> wanted) {
+  DenseSet<Operation *> needed;
+  SmallVector<Value> worklist(wanted);
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    Operation *op = value ? value.getDefiningOp() : nullptr;
+    if (op && needed.insert(op).second)
+      llvm::append_range(worklist, op->getOperands());
+  }
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (!needed.contains(&op))
+      continue;
+    if (isa<GroupedMatmulInterface, ExpertsOp>(op))
+      return llvm::createStringError("'" + op.getName().getStringRef() +
+                                     "' decides the routing");
+    if (llvm::Error error = evaluate(&op))
+      return error;
+  }
+  SmallVector<Operand> results;
+  for (Value value : wanted)
+    results.push_back(value ? values[value] : Operand());
+  return results;
+}
+
+llvm::Expected<SmallVector<Operand>>
+mlir::moe::evaluateValues(func::FuncOp func,
+                          ArrayRef<const HostTensor *> inputs,
+                          ArrayRef<Value> wanted) {
+  return Interpreter(func, inputs).run(wanted);
+}
+
+llvm::Expected<std::vector<ReferenceTensor>>
 mlir::moe::evaluateReference(func::FuncOp func,
                              ArrayRef<const HostTensor *> inputs) {
-  return Interpreter().run(func, inputs);
+  return Interpreter(func, inputs).run();
 }
 
 Deviation mlir::moe::compare(const HostTensor &result,

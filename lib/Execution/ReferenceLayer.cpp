@@ -23,9 +23,11 @@ using namespace mlir::moe;
 static SmallVector<int64_t> sortFalling(ArrayRef<double> keys) {
   SmallVector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order, [&](int64_t a, int64_t b) {
-    if (std::isnan(keys[a]) || std::isnan(keys[b]))
-      return !std::isnan(keys[a]);
+  llvm::sort(order, [&](int64_t a, int64_t b) {
+    if (std::isnan(keys[a]) != std::isnan(keys[b]))
+      return std::isnan(keys[b]);
+    if (std::isnan(keys[a]) || keys[a] == keys[b])
+      return a < b;
     return keys[a] > keys[b];
   });
   return order;
@@ -201,10 +203,6 @@ public:
         hidden(tokens.shape[1]) {}
   llvm::Error checkSizes();
   Operand evaluate();
-  int64_t countBusyExperts() const {
-    return llvm::count_if(pairsOf,
-                          [](const auto &pairs) { return !pairs.empty(); });
-  }
 
 private:
   void evaluateExpert(int64_t expert, ArrayRef<int64_t> pairs);
@@ -298,14 +296,9 @@ void ExpertsLayer::evaluateExpert(int64_t expert, ArrayRef<int64_t> pairs) {
 }
 
 llvm::Expected<SmallVector<Operand>>
-mlir::moe::evaluateExperts(ExpertsOp op, OperandLookup lookup,
-                           int64_t &weightBytes) {
+mlir::moe::evaluateExperts(ExpertsOp op, OperandLookup lookup) {
   ExpertsLayer layer(op, lookup);
   if (llvm::Error error = layer.checkSizes())
     return error;
-  SmallVector<Operand> results = {layer.evaluate()};
-  weightBytes += layer.countBusyExperts() *
-                 (getExpertBytes(op.getGateUp(), lookup(op.getGateUp())) +
-                  getExpertBytes(op.getDown(), lookup(op.getDown())));
-  return results;
+  return SmallVector<Operand>{layer.evaluate()};
 }

@@ -26,12 +26,6 @@ llvm::Error mlir::moe::checkEqual(Operation *op, StringRef what,
   return llvm::createStringError(text);
 }
 
-int64_t mlir::moe::getExpertBytes(Value weights, const Operand &operand) {
-  Type element = cast<ShapedType>(weights.getType()).getElementType();
-  return operand.shape[1] * operand.shape[2] *
-         getByteSize(*getElementKind(element));
-}
-
 std::vector<double> mlir::moe::multiplyExpert(const Operand &weights, bool nk,
                                               int64_t expert,
                                               ArrayRef<double> rows,
@@ -102,13 +96,8 @@ public:
   GroupedMatmul(GroupedMatmulInterface op, OperandLookup lookup);
   llvm::Error checkSizes();
   Operand evaluate();
-  int64_t countBusyExperts() const {
-    return llvm::count_if(rowsOf,
-                          [](const auto &rows) { return !rows.empty(); });
-  }
 
 private:
-  void findOwners();
   void evaluateExpert(int64_t expert);
   std::vector<double> gatherTokens(ArrayRef<int64_t> rows);
   void storeRow(int64_t row, ArrayRef<double> values);
@@ -163,12 +152,12 @@ llvm::Error GroupedMatmul::checkSizes() {
   return llvm::Error::success();
 }
 
-/// Finds the rows of each expert from the definition of the op: row by row, so
-/// that it shares no reasoning about bounds with the lowerings.
-void GroupedMatmul::findOwners() {
-  rowsOf.resize(numExperts);
+std::vector<SmallVector<int64_t>> mlir::moe::findRows(const Operand &groups,
+                                                      bool offsets,
+                                                      int64_t numExperts,
+                                                      int64_t numRows) {
+  std::vector<SmallVector<int64_t>> rowsOf(numExperts);
   int64_t begin = 0;
-  bool offsets = op.getGroupKind() == GroupKind::Offsets;
   if (offsets)
     begin = std::clamp<int64_t>(groups.integerAt(0), 0, numRows);
   for (int64_t expert = 0; expert < numExperts; ++expert) {
@@ -179,10 +168,12 @@ void GroupedMatmul::findOwners() {
     for (int64_t taken = 0; owns(taken); ++taken)
       rowsOf[expert].push_back(begin++);
   }
+  return rowsOf;
 }
 
 Operand GroupedMatmul::evaluate() {
-  findOwners();
+  rowsOf = findRows(groups, op.getGroupKind() == GroupKind::Offsets, numExperts,
+                    numRows);
   result = init.copy();
   // Experts write disjoint rows.
   llvm::parallelFor(0, numExperts, [&](size_t e) { evaluateExpert(e); });
@@ -231,12 +222,9 @@ void GroupedMatmul::storeRow(int64_t row, ArrayRef<double> values) {
 
 llvm::Expected<SmallVector<Operand>>
 mlir::moe::evaluateGroupedMatmul(GroupedMatmulInterface op,
-                                 OperandLookup lookup, int64_t &weightBytes) {
+                                 OperandLookup lookup) {
   GroupedMatmul matmul(op, lookup);
   if (llvm::Error error = matmul.checkSizes())
     return error;
-  SmallVector<Operand> results = {matmul.evaluate()};
-  weightBytes += matmul.countBusyExperts() *
-                 getExpertBytes(op.getWeights(), lookup(op.getWeights()));
-  return results;
+  return SmallVector<Operand>{matmul.evaluate()};
 }

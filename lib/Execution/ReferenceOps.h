@@ -14,6 +14,8 @@
 #include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/Execution/HostTensor.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <vector>
 
 namespace mlir::moe {
@@ -79,23 +81,28 @@ std::vector<double> multiplyExpert(const Operand &weights, bool nk,
 std::vector<double> applyEpilogue(EpilogueAttr epilogue,
                                   ArrayRef<double> products);
 
-/// Each evaluates one op; the results are in the order of the op's. Those that
-/// read weights add the size of the weights of every expert with rows to
-/// `weightBytes`.
+/// The rows of each expert by the definition of the groups operand, row by row,
+/// so that it shares no reasoning about bounds with the lowerings.
+std::vector<SmallVector<int64_t>> findRows(const Operand &groups, bool offsets,
+                                           int64_t numExperts, int64_t numRows);
+
+/// Each evaluates one op; the results are in the order of the op's.
 llvm::Expected<SmallVector<Operand>>
-evaluateGroupedMatmul(GroupedMatmulInterface op, OperandLookup lookup,
-                      int64_t &weightBytes);
+evaluateGroupedMatmul(GroupedMatmulInterface op, OperandLookup lookup);
 llvm::Expected<SmallVector<Operand>> evaluateRoute(RouteOp op,
                                                    OperandLookup lookup);
 llvm::Expected<SmallVector<Operand>> evaluateDispatch(DispatchOp op,
                                                       OperandLookup lookup);
 llvm::Expected<SmallVector<Operand>> evaluateCombine(CombineOp op,
                                                      OperandLookup lookup);
-llvm::Expected<SmallVector<Operand>>
-evaluateExperts(ExpertsOp op, OperandLookup lookup, int64_t &weightBytes);
+llvm::Expected<SmallVector<Operand>> evaluateExperts(ExpertsOp op,
+                                                     OperandLookup lookup);
 
-/// Size of one expert's matrix of `weights`, a value of type [E x _ x _].
-int64_t getExpertBytes(Value weights, const Operand &operand);
+/// Evaluates `wanted`, null values among them, and of `func` only what they
+/// depend on. Fails if that is a product with weights: all else is cheap.
+llvm::Expected<SmallVector<Operand>>
+evaluateValues(func::FuncOp func, ArrayRef<const HostTensor *> inputs,
+               ArrayRef<Value> wanted);
 
 /// An error if `sizes`, which the op needs to be equal, are not.
 llvm::Error checkEqual(Operation *op, StringRef what, ArrayRef<int64_t> sizes);

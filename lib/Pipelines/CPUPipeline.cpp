@@ -89,6 +89,7 @@ static void addLLVM(OpPassManager &pm, bool openmp) {
 
 void mlir::moe::buildCPUPipeline(OpPassManager &pm,
                                  const CPUPipelineOptions &options) {
+  pm.addPass(createRejectForeignOps());
   pm.addPass(createMoEDecomposeExpertsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -24,9 +24,8 @@ void mlir::moe::buildFrontendPipeline(OpPassManager &pm) {
   pm.addPass(createMoERaiseRaggedDot());
 }
 
-void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
-                                     const GPUPipelineOptions &options) {
-  buildFrontendPipeline(pm);
+/// Takes layers apart and chooses.
+static void addChoices(OpPassManager &pm, const GPUPipelineOptions &options) {
   MoEDecomposeExpertsPassOptions decompose;
   decompose.gather = GatherForm::Operand;
   pm.addPass(createMoEDecomposeExpertsPass(decompose));
@@ -44,12 +43,27 @@ void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
   pm.addPass(createMoESelectSchedulePass(schedule));
 }
 
+void mlir::moe::buildChoicesPipeline(OpPassManager &pm,
+                                     const GPUPipelineOptions &options) {
+  buildFrontendPipeline(pm);
+  addChoices(pm, options);
+}
+
+/// Calls to what they call, as a launch file has no functions.
+static void addInliner(OpPassManager &pm) {
+  pm.addPass(createInlinerPass(llvm::StringMap<OpPassManager>(),
+                               [](OpPassManager &) {}));
+}
+
 /// Tensors to contiguous memrefs; a destination that is an argument is written
 /// in place.
 static void addBufferization(OpPassManager &pm) {
   bufferization::OneShotBufferizePassOptions options;
   options.bufferizeFunctionBoundaries = true;
   options.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  // Also where branches meet.
+  options.unknownTypeConversion =
       bufferization::LayoutMapOption::IdentityLayoutMap;
   pm.addPass(bufferization::createOneShotBufferizePass(options));
   pm.addPass(createCanonicalizerPass());
@@ -58,7 +72,10 @@ static void addBufferization(OpPassManager &pm) {
 
 void mlir::moe::buildNVGPUPipeline(OpPassManager &pm,
                                    const GPUPipelineOptions &options) {
-  buildChoicesPipeline(pm, options);
+  buildFrontendPipeline(pm);
+  pm.addPass(createRejectForeignOps());
+  addInliner(pm);
+  addChoices(pm, options);
   addBufferization(pm);
   ConvertMoEToNVGPUOptions kernels;
   kernels.target = options.target;
@@ -83,7 +100,7 @@ void mlir::moe::buildNVVMPipeline(OpPassManager &pm) {
 
 void mlir::moe::buildImagePipeline(OpPassManager &pm, bool cubin) {
   GpuNVVMAttachTargetOptions target;
-  target.chip = "sm_90a";
+  target.chip = kGPUChip;
   target.features = "+ptx80";
   target.optLevel = 3;
   pm.addPass(createGpuNVVMAttachTarget(target));

@@ -6,10 +6,12 @@
 
 #include "moe/Target/Compile.h"
 
+#include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/Target/LaunchFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/InitAllDialects.h"
@@ -79,6 +81,8 @@ static void forEachSymbol(Operation *root, function_ref<void(StringAttr)> use) {
 }
 
 void mlir::moe::eraseUnreachableFunctions(func::FuncOp entry) {
+  // A pass may erase what is private and not referred to.
+  entry.setPublic();
   auto module = entry->getParentOfType<ModuleOp>();
   SymbolTable table(module);
   llvm::SetVector<Operation *> reachable;
@@ -96,14 +100,38 @@ void mlir::moe::eraseUnreachableFunctions(func::FuncOp entry) {
       op.erase();
 }
 
-LogicalResult mlir::moe::lowerToNVGPU(ModuleOp module,
-                                      const GPUPipelineOptions &options) {
+static LogicalResult runPasses(ModuleOp module,
+                               function_ref<void(OpPassManager &)> build) {
   PassManager pm(module.getContext());
-  buildNVGPUPipeline(pm, options);
+  build(pm);
   return pm.run(module);
 }
 
-/// The gpu.module whose kernels `function` launches.
+LogicalResult mlir::moe::lowerToNVGPU(ModuleOp module,
+                                      const GPUPipelineOptions &options) {
+  return runPasses(module,
+                   [&](OpPassManager &pm) { buildNVGPUPipeline(pm, options); });
+}
+
+static bool hasMoEOps(ModuleOp module) {
+  return module
+      ->walk([](Operation *op) {
+        return isa_and_nonnull<MoEDialect>(op->getDialect())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Name of a new gpu.module of `module` without kernels.
+static StringRef addEmptyKernelModule(ModuleOp module) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto kernels =
+      gpu::GPUModuleOp::create(builder, module.getLoc(), "moe_kernels");
+  return SymbolTable(module).insert(kernels);
+}
+
+/// The gpu.module whose kernels `function` launches; empty if it launches none.
 static FailureOr<StringRef> findKernelModule(func::FuncOp function) {
   StringRef name;
   WalkResult result = function.walk([&](gpu::LaunchFuncOp launch) {
@@ -119,19 +147,18 @@ static FailureOr<StringRef> findKernelModule(func::FuncOp function) {
   });
   if (result.wasInterrupted())
     return failure();
-  if (name.empty())
-    return emitError(function.getLoc())
-           << "@" << function.getSymName()
-           << " has no op that becomes a GPU kernel; a program for a GPU needs "
-              "a grouped matmul";
   return name;
 }
 
-/// The object that gpu-module-to-binary made of the gpu.module `name`.
+/// The object that gpu-module-to-binary made of the gpu.module `name` for a
+/// Hopper GPU. A module of the user's may have other targets, too.
 static FailureOr<StringRef> findImage(ModuleOp module, StringRef name) {
   if (auto binary = module.lookupSymbol<gpu::BinaryOp>(name))
-    for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>())
-      return object.getObject().getValue();
+    for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>()) {
+      auto target = dyn_cast<NVVM::NVVMTargetAttr>(object.getTarget());
+      if (target && target.getChip() == kGPUChip)
+        return object.getObject().getValue();
+    }
   return emitError(module.getLoc()) << "has no image of @" << name;
 }
 
@@ -144,6 +171,12 @@ mlir::moe::compileForGPU(ModuleOp module, StringRef entry,
     return failure();
   std::string name = function.getName().str();
   eraseUnreachableFunctions(function);
+  // Matmuls of no rows, say, go away, and what is left is a program still.
+  function->setAttr(MoEDialect::getProgramAttrName(),
+                    UnitAttr::get(module.getContext()));
+  if (failed(runPasses(module, buildFrontendPipeline)))
+    return failure();
+  bool isProgram = hasMoEOps(module);
   if (failed(lowerToNVGPU(module, options)))
     return failure();
   // The passes may have made a new one. Before the kernels become a binary,
@@ -158,11 +191,18 @@ mlir::moe::compileForGPU(ModuleOp module, StringRef entry,
   FailureOr<StringRef> kernelModule = findKernelModule(function);
   if (failed(kernelModule))
     return failure();
-  std::string kernelModuleName = kernelModule->str();
-  PassManager pm(module.getContext());
-  buildNVVMPipeline(pm);
-  buildImagePipeline(pm, cubin);
-  if (failed(pm.run(module)))
+  if (kernelModule->empty() && !isProgram)
+    return emitError(function.getLoc())
+           << "@" << name
+           << " has no op that becomes a GPU kernel; a program for a GPU needs "
+              "a grouped matmul";
+  std::string kernelModuleName = kernelModule->empty()
+                                     ? addEmptyKernelModule(module).str()
+                                     : kernelModule->str();
+  if (failed(runPasses(module, [&](OpPassManager &pm) {
+        buildNVVMPipeline(pm);
+        buildImagePipeline(pm, cubin);
+      })))
     return failure();
   FailureOr<StringRef> image = findImage(module, kernelModuleName);
   if (failed(image))

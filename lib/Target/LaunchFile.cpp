@@ -6,15 +6,20 @@
 
 #include "moe/Target/LaunchFile.h"
 
+#include "moe/Pipelines/GPUPipeline.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -47,8 +52,14 @@ public:
   FailureOr<json::Value> build(StringRef image);
 
 private:
+  /// Fails if the function calls others.
+  LogicalResult verifyCalls();
   LogicalResult numberOperands();
   LogicalResult numberResults();
+  /// Makes the memrefs that the branches of `op` yield one buffer each.
+  LogicalResult joinBranches(scf::IfOp op);
+  LogicalResult join(memref::AllocOp alloc, memref::AllocOp other,
+                     scf::IfOp op);
   LogicalResult addBlock(Block &block);
   LogicalResult addOp(Operation &op);
   LogicalResult addBranch(scf::IfOp op);
@@ -60,18 +71,32 @@ private:
   FailureOr<json::Array> createConditions(Operation *user);
   FailureOr<json::Array> createShape(MemRefType type, ValueRange dynamicSizes,
                                      Operation *user);
+  /// Fails if there are too many terms.
+  LogicalResult countTerm(Operation *user);
   /// The launch file's expression for an integer of the host function.
   FailureOr<json::Value> createExpression(Value value, Operation *user);
+  FailureOr<json::Value> createExpression(AffineExpr expr, AffineMap map,
+                                          ValueRange operands, Operation *user);
+  /// `name` of all results of `map`, of which there is at least one.
+  FailureOr<json::Value> createExpression(StringRef name, AffineMap map,
+                                          ValueRange operands, Operation *user);
   FailureOr<json::Value> createOperation(StringRef name, Operation *op,
                                          Operation *user);
   /// Size of one dimension of a buffer.
   FailureOr<json::Value> createSize(Value buffer, int64_t dim, Operation *user);
   FailureOr<int64_t> getBuffer(Value value, Operation *user);
+  /// The argument or allocation that `value` is.
+  Value getSource(Value value) const;
   void addArgument(Value value, json::Array shape);
   json::Array createArguments();
 
   func::FuncOp function;
   DenseMap<Value, int64_t> buffers;
+  /// For results of branches what the branches yield, and for allocations
+  /// that share the buffer of another that other one.
+  DenseMap<Value, Value> sources;
+  /// For allocations whose buffer others share all of those, themselves too.
+  DenseMap<Value, SmallVector<memref::AllocOp>> sharers;
   /// Buffers that some kernel may write, and operands that are results.
   DenseSet<int64_t> written;
   /// Arguments and, behind them, the allocations that the function returns.
@@ -86,17 +111,36 @@ private:
 
 } // namespace
 
+/// Whether docs/abi.md has `type`.
+static bool isElementType(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.isSignless() &&
+           llvm::is_contained({8, 16, 32, 64}, integer.getWidth());
+  return isa<BFloat16Type, Float16Type, Float32Type, Float64Type,
+             Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
 static std::string getElementTypeName(Type type) {
   std::string name;
   llvm::raw_string_ostream(name) << type;
   return name;
 }
 
-/// Looks through what only changes the type of a memref.
-static Value getSource(Value value) {
-  while (auto cast = value.getDefiningOp<memref::CastOp>())
-    value = cast.getSource();
-  return value;
+/// `x` + `factor` * `y`.
+static json::Value createSum(json::Value x, int64_t factor, json::Value y) {
+  return json::Array{"add", std::move(x),
+                     json::Array{"mul", factor, std::move(y)}};
+}
+
+Value LaunchFileBuilder::getSource(Value value) const {
+  while (true) {
+    if (Value source = sources.lookup(value))
+      value = source;
+    else if (auto cast = value.getDefiningOp<memref::CastOp>())
+      value = cast.getSource();
+    else
+      return value;
+  }
 }
 
 FailureOr<int64_t> LaunchFileBuilder::getBuffer(Value value, Operation *user) {
@@ -114,6 +158,9 @@ FailureOr<json::Array> LaunchFileBuilder::createShape(MemRefType type,
   if (!type.getLayout().isIdentity())
     return user->emitOpError("allocates a ")
            << type << "; the buffers of a launch are contiguous";
+  if (!isElementType(type.getElementType()))
+    return user->emitOpError("allocates elements of type ")
+           << type.getElementType() << ", which a launch file does not have";
   json::Array shape;
   for (int64_t size : type.getShape()) {
     if (!ShapedType::isDynamic(size)) {
@@ -136,18 +183,93 @@ void LaunchFileBuilder::addArgument(Value value, json::Array shape) {
   argumentShapes.push_back(std::move(shape));
 }
 
+LogicalResult LaunchFileBuilder::verifyCalls() {
+  WalkResult result = function.walk([](func::CallOp call) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    call.emitOpError("calls @")
+        << call.getCallee() << ", which "
+        << (callee && callee.isExternal()
+                ? "has no body"
+                : "cannot be inlined: it calls itself or is marked no_inline")
+        << "; a launch file has no calls: keep this one outside of the "
+           "compiled function, or use --target=cpu";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult LaunchFileBuilder::numberOperands() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<MemRefType>(argument.getType());
-    if (!type || !type.getLayout().isIdentity())
+    if (!type || !type.getLayout().isIdentity() ||
+        !isElementType(type.getElementType()))
       return function.emitError()
              << "argument " << argument.getArgNumber() << " of @"
              << function.getSymName() << " is " << argument.getType()
-             << "; a launch takes contiguous memrefs only";
+             << "; a launch takes contiguous memrefs of i8, i16, i32, i64, "
+                "f16, bf16, f32, f64, f8E4M3FN or f8E5M2 only";
     json::Array shape;
     for (int64_t size : type.getShape())
       shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
     addArgument(argument, std::move(shape));
+  }
+  return success();
+}
+
+LogicalResult LaunchFileBuilder::join(memref::AllocOp alloc,
+                                      memref::AllocOp other, scf::IfOp op) {
+  auto getSharers = [&](memref::AllocOp alloc) {
+    auto it = sharers.find(alloc);
+    return it == sharers.end() ? SmallVector<memref::AllocOp>{alloc}
+                               : it->second;
+  };
+  SmallVector<memref::AllocOp> all = getSharers(alloc);
+  for (memref::AllocOp sharer : getSharers(other)) {
+    for (memref::AllocOp earlier : getSharers(alloc))
+      if (!insideMutuallyExclusiveRegions(earlier, sharer))
+        return op.emitOpError(
+            "yields different memrefs that are in use at the same time; a "
+            "launch file has one buffer for a result: give both branches the "
+            "same destination");
+    all.push_back(sharer);
+  }
+  FailureOr<json::Array> shape =
+      createShape(alloc.getType(), alloc.getDynamicSizes(), alloc);
+  FailureOr<json::Array> otherShape =
+      createShape(other.getType(), other.getDynamicSizes(), other);
+  if (failed(shape) || failed(otherShape))
+    return failure();
+  if (alloc.getType().getElementType() != other.getType().getElementType() ||
+      *shape != *otherShape)
+    return op.emitOpError("yields memrefs of different sizes; a launch file "
+                          "has one buffer for a result: give both branches "
+                          "the same destination");
+  sources[other] = alloc;
+  sharers[alloc] = std::move(all);
+  return success();
+}
+
+LogicalResult LaunchFileBuilder::joinBranches(scf::IfOp op) {
+  for (OpResult result : op.getResults()) {
+    if (!isa<MemRefType>(result.getType()))
+      continue;
+    auto getYielded = [&](scf::YieldOp yield) {
+      return getSource(yield.getOperand(result.getResultNumber()));
+    };
+    Value then = getYielded(op.thenYield()), other = getYielded(op.elseYield());
+    sources[result] = then;
+    if (then == other)
+      continue;
+    auto thenAlloc = then.getDefiningOp<memref::AllocOp>();
+    auto otherAlloc = other.getDefiningOp<memref::AllocOp>();
+    if (!thenAlloc || !otherAlloc)
+      return op.emitOpError("yields an argument in one branch and another "
+                            "memref in the other; a launch file has one buffer "
+                            "for a result: give both branches the same "
+                            "destination");
+    if (failed(join(thenAlloc, otherAlloc, op)))
+      return failure();
   }
   return success();
 }
@@ -181,13 +303,17 @@ LogicalResult LaunchFileBuilder::numberResults() {
 
 FailureOr<json::Value> LaunchFileBuilder::createSize(Value buffer, int64_t dim,
                                                      Operation *user) {
-  auto type = dyn_cast<MemRefType>(getSource(buffer).getType());
+  Value source = getSource(buffer);
+  auto type = dyn_cast<MemRefType>(source.getType());
   if (!type || dim < 0 || dim >= type.getRank())
     return user->emitOpError("depends on dimension ")
-           << dim << " of a " << getSource(buffer).getType()
-           << ", which it does not have";
+           << dim << " of a " << source.getType() << ", which it does not have";
   if (!type.isDynamicDim(dim))
     return json::Value(type.getDimSize(dim));
+  // The shape of a result may depend on arguments only.
+  if (auto alloc = source.getDefiningOp<memref::AllocOp>())
+    return createExpression(
+        alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)], user);
   FailureOr<int64_t> number = getBuffer(buffer, user);
   if (failed(number))
     return failure();
@@ -207,13 +333,78 @@ FailureOr<json::Value> LaunchFileBuilder::createOperation(StringRef name,
   return json::Value(std::move(expression));
 }
 
+LogicalResult LaunchFileBuilder::countTerm(Operation *user) {
+  if (++numTerms <= kMaxTerms)
+    return success();
+  return user->emitOpError("depends on numbers of more than ")
+         << kMaxTerms
+         << " operations, each counted as often as it is used; a launch file "
+            "holds no more";
+}
+
+FailureOr<json::Value> LaunchFileBuilder::createExpression(AffineExpr expr,
+                                                           AffineMap map,
+                                                           ValueRange operands,
+                                                           Operation *user) {
+  if (failed(countTerm(user)))
+    return failure();
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return json::Value(constant.getValue());
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return createExpression(operands[dim.getPosition()], user);
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return createExpression(operands[map.getNumDims() + symbol.getPosition()],
+                            user);
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  FailureOr<json::Value> lhs =
+      createExpression(binary.getLHS(), map, operands, user);
+  FailureOr<json::Value> rhs =
+      createExpression(binary.getRHS(), map, operands, user);
+  if (failed(lhs) || failed(rhs))
+    return failure();
+  auto create = [&](StringRef name) {
+    return json::Value(json::Array{name, *lhs, *rhs});
+  };
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return create("add");
+  case AffineExprKind::Mul:
+    return create("mul");
+  case AffineExprKind::CeilDiv:
+    return create("ceildiv");
+  case AffineExprKind::FloorDiv:
+    return create("floordiv");
+  default:
+    assert(expr.getKind() == AffineExprKind::Mod);
+    // Not a copy, so that its terms count twice.
+    FailureOr<json::Value> dividend =
+        createExpression(binary.getLHS(), map, operands, user);
+    if (failed(dividend))
+      return failure();
+    return createSum(std::move(*dividend), -1,
+                     json::Array{"mul", *rhs, create("floordiv")});
+  }
+}
+
+FailureOr<json::Value> LaunchFileBuilder::createExpression(StringRef name,
+                                                           AffineMap map,
+                                                           ValueRange operands,
+                                                           Operation *user) {
+  std::optional<json::Value> result;
+  for (AffineExpr expr : map.getResults()) {
+    FailureOr<json::Value> value = createExpression(expr, map, operands, user);
+    if (failed(value))
+      return failure();
+    result = result ? json::Array{name, std::move(*result), std::move(*value)}
+                    : std::move(*value);
+  }
+  return std::move(*result);
+}
+
 FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
                                                            Operation *user) {
-  if (++numTerms > kMaxTerms)
-    return user->emitOpError("depends on numbers of more than ")
-           << kMaxTerms
-           << " operations, each counted as often as it is used; a launch file "
-              "holds no more";
+  if (failed(countTerm(user)))
+    return failure();
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {
     if (constant.getSignificantBits() <= 64)
@@ -223,8 +414,8 @@ FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
   }
   Operation *op = value.getDefiningOp();
   if (!op)
-    return user->emitOpError("depends on a number that is an argument of the "
-                             "function; a launch file has none");
+    return user->emitOpError("depends on a number that is not made of sizes of "
+                             "arguments; a launch file has no others");
   return TypeSwitch<Operation *, FailureOr<json::Value>>(op)
       .Case([&](memref::DimOp dim) -> FailureOr<json::Value> {
         std::optional<int64_t> index = dim.getConstantIndex();
@@ -239,6 +430,13 @@ FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
           [&](Operation *op) { return createOperation("add", op, user); })
       .Case<arith::MulIOp>(
           [&](Operation *op) { return createOperation("mul", op, user); })
+      .Case([&](arith::SubIOp op) -> FailureOr<json::Value> {
+        FailureOr<json::Value> lhs = createExpression(op.getLhs(), user);
+        FailureOr<json::Value> rhs = createExpression(op.getRhs(), user);
+        if (failed(lhs) || failed(rhs))
+          return failure();
+        return createSum(std::move(*lhs), -1, std::move(*rhs));
+      })
       // Sizes are not negative, so unsigned and signed agree.
       .Case<arith::MinUIOp, arith::MinSIOp>(
           [&](Operation *op) { return createOperation("min", op, user); })
@@ -248,6 +446,16 @@ FailureOr<json::Value> LaunchFileBuilder::createExpression(Value value,
           [&](Operation *op) { return createOperation("floordiv", op, user); })
       .Case<arith::CeilDivUIOp, arith::CeilDivSIOp>(
           [&](Operation *op) { return createOperation("ceildiv", op, user); })
+      .Case<affine::AffineApplyOp>([&](auto op) {
+        return createExpression("", op.getAffineMap(), op.getMapOperands(),
+                                user);
+      })
+      .Case<affine::AffineMinOp>([&](auto op) {
+        return createExpression("min", op.getMap(), op.getOperands(), user);
+      })
+      .Case<affine::AffineMaxOp>([&](auto op) {
+        return createExpression("max", op.getMap(), op.getOperands(), user);
+      })
       .Default([&](Operation *op) {
         return user->emitOpError("depends on the result of ")
                << op->getName() << ", which a launch file cannot express";
@@ -266,9 +474,6 @@ LaunchFileBuilder::createTensorMap(nvgpu::TmaCreateDescriptorOp op) {
     return op.emitOpError("has a box of ")
            << boxShape.size() << " dimensions for a " << type
            << "; a tensor map has one for each";
-  if (!type.getElementType().isIntOrFloat())
-    return op.emitOpError("is of a ")
-           << type << "; a tensor map has integers or floats";
   int64_t bytes = type.getElementTypeBitWidth() / 8;
 
   // Innermost first; a stride is the product of the dimensions inside of it.
@@ -349,11 +554,23 @@ FailureOr<json::Array> LaunchFileBuilder::createConditions(Operation *user) {
   return result;
 }
 
+/// True if `kernel` is made to start before the one ahead of it has ended.
+static bool waitsForDependencies(LLVM::LLVMFuncOp kernel) {
+  return kernel
+      .walk([](NVVM::GriddepcontrolOp op) {
+        return op.getKind() == NVVM::GridDepActionKind::wait
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
       op, op.getKernelAttr());
   if (!kernel)
-    return op.emitOpError("launches what is not a kernel of this module");
+    return op.emitOpError("launches a kernel that is not an llvm.func; lower "
+                          "the kernel before");
   if (kernel.getNumArguments() != op.getNumKernelOperands())
     return op.emitOpError("has ")
            << op.getNumKernelOperands() << " kernel arguments, but @"
@@ -394,6 +611,8 @@ LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
                       {"block", std::move(block)},
                       {"shared_memory", std::move(sharedMemory)},
                       {"parameters", std::move(parameters)}};
+  if (waitsForDependencies(kernel))
+    launch["programmatic"] = true;
   if (!conditions.empty()) {
     FailureOr<json::Array> when = createConditions(op);
     if (failed(when))
@@ -405,7 +624,7 @@ LogicalResult LaunchFileBuilder::addLaunch(gpu::LaunchFuncOp op) {
 }
 
 LogicalResult LaunchFileBuilder::addTemporary(memref::AllocOp op) {
-  if (buffers.contains(op))
+  if (buffers.contains(getSource(op)))
     return success();
   FailureOr<json::Array> shape =
       createShape(op.getType(), op.getDynamicSizes(), op);
@@ -452,8 +671,7 @@ static std::optional<Condition> getRange(arith::CmpIPredicate predicate,
 LogicalResult LaunchFileBuilder::addBranch(scf::IfOp op) {
   auto compare = op.getCondition().getDefiningOp<arith::CmpIOp>();
   APInt constant;
-  if (!compare || op.getNumResults() != 0 ||
-      !matchPattern(compare.getRhs(), m_ConstantInt(&constant)))
+  if (!compare || !matchPattern(compare.getRhs(), m_ConstantInt(&constant)))
     return op.emitOpError("branches on what a launch file cannot express: it "
                           "compares numbers with constants only");
   auto addSide = [&](Region &region, arith::CmpIPredicate predicate) {
@@ -480,8 +698,9 @@ LogicalResult LaunchFileBuilder::addOp(Operation &op) {
       .Case([&](gpu::LaunchFuncOp launch) { return addLaunch(launch); })
       .Case([&](memref::AllocOp alloc) { return addTemporary(alloc); })
       .Case([&](scf::IfOp branch) { return addBranch(branch); })
-      .Case<nvgpu::TmaCreateDescriptorOp, memref::CastOp, memref::DeallocOp,
-            memref::DimOp, func::ReturnOp, scf::YieldOp>(
+      .Case<affine::AffineApplyOp, affine::AffineMaxOp, affine::AffineMinOp,
+            func::ReturnOp, memref::CastOp, memref::DeallocOp, memref::DimOp,
+            nvgpu::TmaCreateDescriptorOp, scf::YieldOp>(
           [](Operation *) { return success(); })
       .Default([&](Operation *op) -> LogicalResult {
         if (isa_and_nonnull<arith::ArithDialect>(op->getDialect()))
@@ -540,12 +759,17 @@ FailureOr<json::Value> LaunchFileBuilder::build(StringRef image) {
     return function.emitError() << "@" << function.getSymName()
                                 << " has no body of one block; a launch file "
                                    "has no branches between blocks";
-  if (failed(numberOperands()) || failed(numberResults()) ||
+  if (failed(verifyCalls()) || failed(numberOperands()))
+    return failure();
+  // Branches in branches come first.
+  WalkResult joined =
+      function.walk([&](scf::IfOp op) { return WalkResult(joinBranches(op)); });
+  if (joined.wasInterrupted() || failed(numberResults()) ||
       failed(addBlock(function.front())))
     return failure();
   json::Array arguments = createArguments();
   json::Value file = json::Object{{"abi", kABIVersion},
-                                  {"target", "sm_90a"},
+                                  {"target", kGPUChip},
                                   {"image", image},
                                   {"entry", function.getSymName()},
                                   {"arguments", std::move(arguments)},

@@ -175,7 +175,7 @@ func.func @box_of_other_rank(%x: memref<8x8x64xbf16>) {
   return
 }
 
-// INDEX: error: 'nvgpu.tma.create.descriptor' op is of a 'memref<64xindex>'; a tensor map has integers or floats
+// INDEX: error: argument 0 of @map_of_indices is 'memref<64xindex>'; a launch takes contiguous memrefs of
 func.func @map_of_indices(%x: memref<64xindex>) {
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index

@@ -50,8 +50,9 @@ static cl::opt<std::string> outputFile("o", cl::desc("Output file"),
 static cl::opt<std::string> targetName(
     "target",
     cl::desc("cpu, or a GPU: a preset (sm_90a, h100-sxm, h200, h20) or a "
-             "#moe.target attribute"),
-    cl::init("sm_90a"), cl::cat(category));
+             "#moe.target attribute (default: the moe.target attribute in the "
+             "file, or sm_90a)"),
+    cl::cat(category));
 static cl::opt<Emit> emitKind(
     "emit", cl::desc("What to write"), cl::init(Emit::PTX),
     cl::values(
@@ -124,26 +125,12 @@ static LogicalResult checkUsage() {
 
 /// Fails if --target names no device, before anything is compiled for it.
 static LogicalResult checkTarget(MLIRContext &context) {
-  if (!isGPU())
+  if (!isGPU() || targetName.getNumOccurrences() == 0)
     return success();
   context.loadDialect<MoEDialect>();
   return TargetAttr::parseText(&context, targetName, [&] {
     return emitError(UnknownLoc::get(&context), "--target: ");
   });
-}
-
-/// Fails if `module` holds ops that nobody here can lower.
-static LogicalResult checkOps(ModuleOp module) {
-  WalkResult result = module->walk([](Operation *op) {
-    if (op->isRegistered())
-      return WalkResult::advance();
-    op->emitError() << "'" << op->getName()
-                    << "' is an op that moe-compile does not know; only what "
-                       "--moe-raise-ragged-dot raises may be of a foreign "
-                       "dialect";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
 }
 
 /// Writes all of `files` or, if one cannot be opened, none.
@@ -194,28 +181,21 @@ static LogicalResult writeProgram(ModuleOp module) {
       {{outputFile, program->image}, {std::string(launchName), launchText}});
 }
 
-static LogicalResult runPasses(ModuleOp module,
-                               function_ref<void(OpPassManager &)> build) {
-  PassManager pm(module.getContext());
-  build(pm);
-  return pm.run(module);
-}
-
 /// Lowers `module` as far as --emit says.
 static LogicalResult lower(ModuleOp module) {
-  return runPasses(module, [](OpPassManager &pm) {
-    if (!isGPU()) {
-      buildFrontendPipeline(pm);
-      if (emitKind != Emit::MLIR)
-        buildCPUPipeline(pm, CPUPipelineOptions());
-      return;
-    }
-    if (emitKind == Emit::MLIR)
-      return buildChoicesPipeline(pm, GPUOptions());
+  PassManager pm(module.getContext());
+  if (!isGPU()) {
+    buildFrontendPipeline(pm);
+    if (emitKind != Emit::MLIR)
+      buildCPUPipeline(pm, CPUPipelineOptions());
+  } else if (emitKind == Emit::MLIR) {
+    buildChoicesPipeline(pm, GPUOptions());
+  } else {
     buildNVGPUPipeline(pm, GPUOptions());
     if (emitKind == Emit::LLVM)
       buildNVVMPipeline(pm);
-  });
+  }
+  return pm.run(module);
 }
 
 static LogicalResult compile(ModuleOp module) {
@@ -225,10 +205,6 @@ static LogicalResult compile(ModuleOp module) {
       return failure();
     eraseUnreachableFunctions(entry);
   }
-  if (emitKind != Emit::MLIR &&
-      (failed(runPasses(module, buildFrontendPipeline)) ||
-       failed(checkOps(module))))
-    return failure();
   if (emitKind == Emit::PTX || emitKind == Emit::Cubin)
     return writeProgram(module);
   if (failed(lower(module)))

@@ -3,9 +3,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Stands in for the CUDA driver: MOE_CUDA_DRIVER names it. Device memory is
-// host memory, kernels do nothing, and calls are written to a log. A kernel
-// image is text with one line per kernel, `kernel NAME SIZE...`, where the
-// sizes are those of its parameters in bytes.
+// host memory, kernels do what a test says, by default nothing, and calls are
+// written to a log. A kernel image is PTX, of which only the parameters count,
+// or text with one line per kernel, `kernel NAME SIZE...`, where the sizes are
+// those of its parameters in bytes.
 //
 // Only what the tests check is logged. The library shares no declaration with
 // the runtime: it repeats the driver API on purpose.
@@ -41,6 +42,16 @@ struct FakeStream {
   bool capturing = false;
 };
 
+/// A launch with its own copy of the parameters.
+struct FakeLaunch {
+  std::string name;
+  std::vector<std::string> parameters;
+};
+
+/// What kernels do: given a name, the parameters and their sizes.
+using FakeKernel = void (*)(const char *name, const void *const *parameters,
+                            const size_t *sizes, size_t count);
+
 struct FakeLaunchAttribute {
   int id;
   union alignas(8) {
@@ -65,6 +76,8 @@ struct State {
   std::map<DevicePtr, size_t> memory;
   std::vector<void *> contexts;
   std::vector<std::string> maps;
+  std::vector<FakeLaunch> graph;
+  FakeKernel kernel = nullptr;
   int liveModules = 0, liveStreams = 0, liveEvents = 0, liveGraphs = 0;
   FakeStream defaultStream;
 };
@@ -126,6 +139,41 @@ std::string printParameter(const void *address, size_t size) {
   return text;
 }
 
+void run(const FakeLaunch &launch) {
+  if (!state.kernel)
+    return;
+  std::vector<const void *> addresses;
+  std::vector<size_t> sizes;
+  for (const std::string &parameter : launch.parameters) {
+    addresses.push_back(parameter.data());
+    sizes.push_back(parameter.size());
+  }
+  state.kernel(launch.name.c_str(), addresses.data(), sizes.data(),
+               sizes.size());
+}
+
+/// The kernels of PTX text: `.entry NAME(` and, up to the brace, parameters
+/// `.param .u64 NAME` or `.param .align A .b8 NAME[SIZE]`.
+void parsePTX(std::istringstream &words, FakeModule &module) {
+  for (std::string word; words >> word;) {
+    if (word != ".entry")
+      continue;
+    FakeFunction function;
+    std::getline(words, function.name, '(');
+    function.name.erase(0, function.name.find_first_not_of(' '));
+    while (words >> word && word[0] != '{') {
+      size_t bracket = word.find('[');
+      if (bracket != std::string::npos)
+        function.sizes.push_back(size_t(std::atol(word.c_str() + bracket + 1)));
+      else if (word == ".u64" || word == ".b64")
+        function.sizes.push_back(8);
+      else if (word == ".u32" || word == ".b32")
+        function.sizes.push_back(4);
+    }
+    module.functions[function.name] = function;
+  }
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -138,6 +186,8 @@ FAKE void fakeReset() {
   state.failures.clear();
   state.settings.clear();
   state.maps.clear();
+  state.graph.clear();
+  state.kernel = nullptr;
   state.defaultStream.capturing = false;
 }
 
@@ -159,6 +209,15 @@ FAKE void fakeSet(const char *name, long long value) {
 FAKE int fakeLive() {
   return int(state.memory.size()) + state.liveModules + state.liveStreams +
          state.liveEvents + state.liveGraphs;
+}
+
+/// Makes every launch, captured ones at each replay, call `kernel`.
+FAKE void fakeSetKernel(FakeKernel kernel) { state.kernel = kernel; }
+
+/// The size of the device memory that starts at `address`, or 0.
+FAKE size_t fakeAllocationSize(DevicePtr address) {
+  auto found = state.memory.find(address);
+  return found == state.memory.end() ? 0 : found->second;
 }
 
 FAKE int fakeContextDepth() { return int(state.contexts.size()); }
@@ -251,6 +310,8 @@ FAKE int cuModuleLoadDataEx(FakeModule **module, const void *image,
                             unsigned numOptions, int *options, void **values) {
   std::istringstream lines(static_cast<const char *>(image));
   auto result = std::make_unique<FakeModule>();
+  if (std::strstr(static_cast<const char *>(image), ".entry"))
+    parsePTX(lines, *result);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string keyword;
@@ -303,6 +364,7 @@ FAKE int cuFuncGetParamInfo(FakeFunction *function, size_t index,
 }
 
 FAKE int cuFuncLoad(FakeFunction *function) {
+  FAIL_IF_ASKED;
   log("cuFuncLoad ", function->name);
   return 0;
 }
@@ -323,13 +385,21 @@ FAKE int cuLaunchKernelEx(const FakeLaunchConfig *config,
     if (config->attributes[i].id == 6)
       programmatic = config->attributes[i].allowed == 1;
   }
-  for (size_t i = 0; i < function->sizes.size(); ++i)
+  FakeLaunch launch = {function->name, {}};
+  for (size_t i = 0; i < function->sizes.size(); ++i) {
     values +=
         (i ? " " : "") + printParameter(parameters[i], function->sizes[i]);
+    launch.parameters.emplace_back(static_cast<const char *>(parameters[i]),
+                                   function->sizes[i]);
+  }
   log("launch ", function->name, " grid=", join(config->grid, 3),
       " block=", join(config->block, 3), " shared=", config->sharedMemory,
       " cluster=", cluster, programmatic ? " programmatic" : "",
       " stream=", config->stream ? "own" : "default", " (", values, ")");
+  if (streamOf(config->stream).capturing)
+    state.graph.push_back(launch);
+  else
+    run(launch);
   return 0;
 }
 
@@ -446,6 +516,7 @@ FAKE int cuStreamSynchronize(FakeStream *stream) {
 }
 
 FAKE int cuStreamIsCapturing(FakeStream *stream, int *status) {
+  FAIL_IF_ASKED;
   *status = streamOf(stream).capturing ? 1 : 0;
   return 0;
 }
@@ -454,6 +525,7 @@ FAKE int cuStreamBeginCapture_v2(FakeStream *stream, int mode) {
   if (!stream || stream->capturing)
     return 1;
   stream->capturing = true;
+  state.graph.clear();
   log("begin capture");
   return 0;
 }
@@ -476,6 +548,8 @@ FAKE int cuGraphInstantiateWithFlags(void **exec, void *graph,
 FAKE int cuGraphLaunch(void *exec, FakeStream *stream) {
   FAIL_IF_ASKED;
   log("replay");
+  for (const FakeLaunch &launch : state.graph)
+    run(launch);
   return exec == &theExec ? 0 : 1;
 }
 

@@ -62,7 +62,9 @@ TEST_F(MalformedFileTest, NotJson) {
   expectMessage("null", "top level: expected an object, found null");
   expectMessage(std::string(1000000, '['), "nested more than 64 deep");
   expectMessage("{\"abi\": 1, \"abi\": 1}", "duplicate key \"abi\"");
-  expectMessage(std::string(17 << 20, ' '), "17825792 bytes are more than");
+  expectMessage(std::string(17 << 20, ' '),
+                "17825792 bytes are more than the "
+                "16777216 that a launch file may have");
   std::string deep = "7";
   for (int i = 0; i < 100; ++i)
     deep = "[\"add\", 1, " + deep + "]";
@@ -73,7 +75,8 @@ TEST_F(MalformedFileTest, TopLevel) {
   expectAll({
       {"\"abi\": 1,", "", "top level: key \"abi\" is missing: not a launch "},
       {"\"abi\": 1", "\"abi\": 2",
-       "abi: version 2, but this runtime reads version 1; use moe-compile"},
+       "abi: version 2, but this runtime reads version 1; use moe-compile and "
+       "libMoERuntime of one release"},
       {"\"abi\": 1", "\"abi\": 1.0", "abi: expected an integer, found 1.0"},
       {"\"abi\": 1", "\"abi\": -1",
        "abi: expected an integer from 0 to 2147483647, found -1"},
@@ -243,7 +246,8 @@ TEST_F(MalformedFileTest, Parameters) {
     "entry": "f", "arguments": [], "launches": [{"kernel": "k",
     "grid": [["dim", 0, 0], 1, 1], "block": [1, 1, 1], "shared_memory": 0,
     "parameters": []}]})",
-                "launches[0].grid[0]: no buffer has been declared that");
+                "launches[0].grid[0]: no buffer has been declared that \"dim\" "
+                "could name");
 }
 
 TEST_F(MalformedFileTest, EveryTruncationIsRejected) {

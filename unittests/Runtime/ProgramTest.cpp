@@ -230,12 +230,13 @@ TEST_F(ProgramTest, FirstLaunchCannotBeCaptured) {
   EXPECT_EQ(moeProgramTime(program.get(), args.data(), 4, stream,
                            MOE_TIME_STREAM, 1, 1, &time),
             MOE_ERROR_CAPTURE);
+  EXPECT_STREQ(moeRuntimeLastError(), "launches cannot be timed on a stream "
+                                      "that is being captured");
   EXPECT_EQ(launch(program.get(), stream), MOE_ERROR_CAPTURE);
-  EXPECT_NE(std::string(moeRuntimeLastError())
-                .find("temporary 0 needs 2096 bytes and has 0: call "
-                      "moeProgramReserve"),
-            std::string::npos)
-      << moeRuntimeLastError();
+  EXPECT_STREQ(moeRuntimeLastError(),
+               "the stream is being captured, but temporary 0 needs 2096 bytes "
+               "and has 0: call moeProgramReserve, or launch once, with these "
+               "shapes before the capture");
   EXPECT_EQ(fake.count("alloc"), 0) << "allocated during a capture";
   EXPECT_EQ(fake.count("launch "), 0);
 
@@ -277,6 +278,33 @@ TEST_F(ProgramTest, FailedAllocationLeavesAUsableProgram) {
   fake.fail("cuMemsetD8Async", 1);
   expectLaunchError(program.get(), "cuMemsetD8Async", MOE_ERROR_CUDA);
   EXPECT_EQ(launch(program.get()), MOE_OK) << moeRuntimeLastError();
+}
+
+TEST_F(ProgramTest, DriverThatRefusesALaunch) {
+  ProgramPtr program = load(example, kImage);
+  const std::string reason = ": CUDA_ERROR_INVALID_VALUE (what the driver says "
+                             "of it)";
+  fake.fail("cuTensorMapEncodeTiled", 1);
+  expectLaunchError(program.get(),
+                    "launches[1].parameters[0]: the driver rejects the tensor "
+                    "map of argument 1 'weights'" +
+                        reason,
+                    MOE_ERROR_CUDA);
+  fake.fail("cuStreamIsCapturing", 1);
+  expectLaunchError(program.get(),
+                    "cuStreamIsCapturing: is it a stream of this device?" +
+                        reason,
+                    MOE_ERROR_CUDA);
+  EXPECT_EQ(launch(program.get()), MOE_OK) << moeRuntimeLastError();
+  // What a kernel does wrong shows when one waits for it.
+  fake.fail("cuStreamSynchronize", 700);
+  float time;
+  EXPECT_EQ(moeProgramTime(program.get(), args.data(), 4, nullptr,
+                           MOE_TIME_STREAM, 1, 1, &time),
+            MOE_ERROR_CUDA);
+  EXPECT_STREQ(moeRuntimeLastError(),
+               "a launch failed: CUDA_ERROR_ILLEGAL_ADDRESS (what the driver "
+               "says of it)");
 }
 
 TEST_F(ProgramTest, TwoProgramsShareNothing) {
@@ -350,7 +378,7 @@ TEST_F(ProgramTest, WrongPointersAreNamed) {
   args[0].data = shift(args[0].data, 8);
   expectLaunchError(p,
                     "launches[1].parameters[1]: argument 0 'tokens' is at 0x");
-  expectLaunchError(p, "must be aligned to 16 bytes");
+  expectLaunchError(p, "; a buffer that TMA reads must be aligned to 16 bytes");
   args = right;
   alignas(16) char host[16];
   args[0].data = host;
@@ -384,7 +412,8 @@ TEST_F(ProgramTest, TensorMapsMustFitTheirBuffers) {
   expect("\"dims\": [2048, 4294967296], \"strides\": [1099511627760]",
          ": the tensor map reaches beyond");
   expect("\"dims\": [2048, 4294967297], \"strides\": [4096]",
-         ".dims[1]: the extent of argument 0 'tokens' is 4294967297; TMA");
+         ".dims[1]: the extent of argument 0 'tokens' is 4294967297; TMA "
+         "allows up to 2^32");
   expect("\"dims\": [2048, -1], \"strides\": [4096]",
          ".dims[1]: the extent of argument 0 'tokens' is -1");
   expect("\"dims\": [2044, 48], \"strides\": [4088]",
@@ -432,6 +461,12 @@ TEST_F(ProgramTest, WrongDevice) {
   EXPECT_EQ(status, MOE_ERROR_UNSUPPORTED_DEVICE);
   EXPECT_TRUE(load(replace(example, "sm_90a", "sm_90"), kImage))
       << moeRuntimeLastError();
+  fake.set("major", 8);
+  EXPECT_FALSE(load(replace(example, "sm_90a", "sm_90"), kImage, 0, &status));
+  EXPECT_STREQ(moeRuntimeLastError(),
+               "device 0 is sm_80 \"Fake 0\": this program needs an sm_90 "
+               "(Hopper) GPU or a later one; choose another device, or use "
+               "--device=cpu");
   EXPECT_FALSE(load(example, kImage, 2, &status));
   EXPECT_EQ(status, MOE_ERROR_INVALID_ARGUMENT);
   EXPECT_STREQ(moeRuntimeLastError(),
@@ -456,7 +491,8 @@ TEST_F(ProgramTest, BadImages) {
                      "log: line is not a kernel: nonsense: "
                      "CUDA_ERROR_INVALID_PTX");
   expect("kernel gate_up_plan 8 8 8",
-         "launches[1].kernel: 'gate_up.ptx' has no kernel 'gate_up_n16'");
+         "launches[1].kernel: 'gate_up.ptx' has no kernel 'gate_up_n16'; is "
+         "it from the same run of moe-compile?: CUDA_ERROR_NOT_FOUND");
   expect("kernel gate_up_plan 8 8\nkernel gate_up_n16 128 128 8 8 8 4",
          "launches[0].parameters: the launch file lists 3 parameters, but "
          "kernel 'gate_up_plan' takes 2");
@@ -467,7 +503,11 @@ TEST_F(ProgramTest, BadImages) {
          "8");
   fake.fail("cuFuncSetAttribute", 1);
   expect(kImage, "launches[0].shared_memory: cannot give kernel 'gate_up_plan' "
-                 "0 bytes of dynamic shared memory; device 0 allows 232448");
+                 "0 bytes of dynamic shared memory; device 0 allows 232448 a "
+                 "block, static shared memory included");
+  fake.fail("cuFuncLoad", 700);
+  expect(kImage, "cannot load kernel 'gate_up_plan': "
+                 "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
 TEST_F(ProgramTest, LoadsFromFiles) {
@@ -499,6 +539,12 @@ TEST_F(ProgramTest, LoadsFromFiles) {
   std::ofstream(path, std::ios::trunc).close();
   EXPECT_EQ(moeProgramLoad(path.c_str(), 0, &program), MOE_ERROR_LAUNCH_FILE);
   EXPECT_EQ(std::string(moeRuntimeLastError()), "'" + path + "' is empty");
+  // A file of 16 MiB and a byte, all but the last not on the disk.
+  std::ofstream(path).seekp(16 << 20).put('x');
+  EXPECT_EQ(moeProgramLoad(path.c_str(), 0, &program), MOE_ERROR_LAUNCH_FILE);
+  EXPECT_EQ(std::string(moeRuntimeLastError()),
+            "'" + path + "' has more than 16777216 bytes");
+  std::remove(path.c_str());
 }
 
 TEST_F(ProgramTest, WithoutADeviceOnlyInspection) {

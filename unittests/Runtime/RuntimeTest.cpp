@@ -36,8 +36,7 @@ TEST(DriverDeathTest, NoDriver) {
       },
       testing::ExitedWithCode(MOE_ERROR_NO_DRIVER),
       "0 devices: no CUDA driver: cannot open '/nowhere/libcuda.so' .*; "
-      "install "
-      "the NVIDIA driver, or use --device=cpu");
+      "install the NVIDIA driver, or use --device=cpu");
 }
 
 TEST(DriverDeathTest, LibraryThatIsNoDriver) {
@@ -48,7 +47,8 @@ TEST(DriverDeathTest, LibraryThatIsNoDriver) {
         countDevicesAndExit();
       },
       testing::ExitedWithCode(MOE_ERROR_NO_DRIVER),
-      "the CUDA driver 'libc.so.6' has no cuInit: it is too old");
+      "the CUDA driver 'libc.so.6' has no cuInit: it is too old for Hopper; "
+      "install driver 525 or newer, or use --device=cpu");
 }
 
 TEST(DriverDeathTest, DriverThatDoesNotStart) {
@@ -60,7 +60,8 @@ TEST(DriverDeathTest, DriverThatDoesNotStart) {
       },
       testing::ExitedWithCode(MOE_ERROR_NO_DRIVER),
       "the CUDA driver does not start: cuInit gives "
-      "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
+      "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH .*; check the driver's installation "
+      "\\(nvidia-smi\\), or use --device=cpu");
 }
 
 TEST(DriverDeathTest, DriverWithoutDevices) {
@@ -72,6 +73,20 @@ TEST(DriverDeathTest, DriverWithoutDevices) {
         countDevicesAndExit();
       },
       testing::ExitedWithCode(MOE_OK), "0 devices: ");
+}
+
+TEST(DriverDeathTest, DeviceThatCannotBeUsed) {
+  useThreadsafeDeathTests();
+  EXPECT_EXIT(
+      {
+        FakeDriver::get().fail("cuDevicePrimaryCtxRetain", 2);
+        void *data;
+        int status = moeDeviceMalloc(1, 8, &data);
+        fprintf(stderr, "%s\n", moeRuntimeLastError());
+        exit(status);
+      },
+      testing::ExitedWithCode(MOE_ERROR_OUT_OF_MEMORY),
+      "cannot use CUDA device 1: CUDA_ERROR_OUT_OF_MEMORY");
 }
 
 /// A missing driver is not remembered: it may be there the next time.

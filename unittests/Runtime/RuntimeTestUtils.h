@@ -32,6 +32,10 @@ public:
   void (*set)(const char *name, long long value);
   int (*live)();
   int (*contextDepth)();
+  void (*setKernel)(void (*kernel)(const char *name,
+                                   const void *const *parameters,
+                                   const size_t *sizes, size_t count));
+  size_t (*allocationSize)(unsigned long long address);
 
   /// Number of log lines that contain `text`.
   int count(const std::string &text) const {
@@ -56,6 +60,8 @@ private:
     find(library, "fakeSet", set);
     find(library, "fakeLive", live);
     find(library, "fakeContextDepth", contextDepth);
+    find(library, "fakeSetKernel", setKernel);
+    find(library, "fakeAllocationSize", allocationSize);
   }
 
   template <typename T>

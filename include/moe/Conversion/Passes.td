@@ -14,9 +14,11 @@ def ConvertMoEToNVGPU : Pass<"convert-moe-to-nvgpu", "::mlir::ModuleOp"> {
   let description = [{
     Lowers `moe.grouped_matmul` and `moe.grouped_matmul_swapped` on contiguous
     memrefs, with a schedule, to one GPU kernel launch each, and in functions
-    that hold moe ops also `moe.dispatch`, `moe.combine`, `linalg.fill` and
-    `memref.copy`. Gathered token rows are loaded by the matmul's kernel, or
-    where its tile has many of them copied by a launch before. The host side
+    that hold moe ops, or have the attribute `moe.program`, also `moe.route` (of
+    at most 128 out of 1024 experts), `moe.dispatch`, `moe.combine`,
+    `linalg.fill` and `memref.copy`. Gathered token rows are loaded by the
+    matmul's kernel, or where its tile has many of them copied by a launch
+    before. The host side
     becomes tensor maps (`nvgpu.tma.create.descriptor`) and `gpu.launch_func`;
     the kernels, in `gpu.module @moe_kernels`, hold `nvgpu` ops wherever those
     can say the thing, and `nvvm` ops elsewhere. A kernel reads the groups on
@@ -30,8 +32,8 @@ def ConvertMoEToNVGPU : Pass<"convert-moe-to-nvgpu", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"",
            "GPU to launch on: a preset (h100-sxm, h200, h20, sm_90a) or a "
-           "#moe.target attribute; empty means the moe.target attribute of the "
-           "module, or h100-sxm. Its multiprocessors are the blocks of a "
+           "#moe.target attribute; empty means the moe.target attribute around "
+           "the op, or h100-sxm. Its multiprocessors are the blocks of a "
            "launch; any number gives the same results">
   ];
   let statistics = [
@@ -43,7 +45,8 @@ def ConvertMoEToNVGPU : Pass<"convert-moe-to-nvgpu", "::mlir::ModuleOp"> {
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::moe::MoEDialect",
     "::mlir::nvgpu::NVGPUDialect",
-    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -62,9 +65,15 @@ def ConvertNVGPUWarpgroupToNVVM
       has strides `[1, ...]`.
     * B is K-major, or MN-major with the `transposeB` flag.
     * M may be any multiple of 64: one WGMMA for each slab of 64 rows.
+
+    What no WGMMA computes is an error that says why.
   }];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"
+  ];
+  let statistics = [
+    Statistic<"numMmas", "mmas", "nvgpu.warpgroup.mma ops lowered">,
+    Statistic<"numInstructions", "wgmmas", "WGMMA instructions made of them">
   ];
 }
 
@@ -105,6 +114,10 @@ def ConvertMoEToLinalg : Pass<"convert-moe-to-linalg"> {
            "f32 elements in one vector register of the CPU (a power of two "
            "from 4 to 32): 16 with AVX-512, 8 with AVX2, 4 with SSE or NEON">,
   ];
+  let statistics = [
+    Statistic<"numMatmuls", "matmuls", "Grouped matmuls lowered">,
+    Statistic<"numOthers", "others", "Other moe ops lowered">,
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -122,6 +135,16 @@ def SetHostInterface : Pass<"moe-set-host-interface", "::mlir::ModuleOp"> {
     before bufferization: `llvm.emit_c_interface`, and
     `bufferization.writable = false` on its tensor arguments, so that a caller's
     buffers are read and never written, as tensor arguments are values.
+  }];
+}
+
+def RejectForeignOps : Pass<"moe-reject-foreign-ops"> {
+  let summary = "Report ops that have no lowering";
+  let description = [{
+    Reports the first op that no registered dialect defines, as an error that
+    names it. The pipelines run it behind what raises a frontend's ops: an op
+    that is left over would stop some later pass with a message that helps
+    nobody, or crash it (see docs/upstream.md).
   }];
 }
 

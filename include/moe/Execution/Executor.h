@@ -22,7 +22,7 @@ struct RunResult {
   /// The results of the last run.
   std::vector<HostTensor> results;
   /// Wall time of each run in milliseconds, without transfers of inputs and
-  /// results.
+  /// results, and without putting back what an earlier run has changed.
   std::vector<double> milliseconds;
 };
 
@@ -35,7 +35,8 @@ public:
   virtual std::string getDeviceName() const = 0;
 
   /// Runs the function `repeat` times (at least once) on `inputs`, one tensor
-  /// for each argument, and leaves them unchanged.
+  /// for each argument, and leaves them unchanged: every run, also of a
+  /// function that writes a result over an argument, starts from them.
   virtual llvm::Expected<RunResult> run(ArrayRef<const HostTensor *> inputs,
                                         int64_t repeat) = 0;
 };
@@ -61,9 +62,6 @@ createCpuExecutor(ModuleOp module, StringRef entry, const CpuOptions &options);
 struct ResultSpec {
   ElementKind kind;
   SmallVector<int64_t> shape;
-  /// The argument that holds the destination of the op that computes it, if
-  /// there is one: such a result may be written in place.
-  std::optional<unsigned> destination;
 };
 
 /// The GPU for which createCudaExecutor compiles.

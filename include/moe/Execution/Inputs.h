@@ -42,10 +42,6 @@ struct Routing {
 std::optional<SmallVector<int64_t>>
 resolveShape(Value value, ArrayRef<SmallVector<int64_t>> shapes);
 
-/// The argument that `value` is, or that the op computing it has as its
-/// destination, through any number of ops.
-std::optional<unsigned> findDestinationArgument(Value value);
-
 /// Makes the inputs of `func`, whose arguments have the shapes `shapes`, for
 /// those arguments that have none in `inputs` yet. The same seed gives the same
 /// inputs everywhere, whichever of them are made.

@@ -25,18 +25,11 @@ struct ReferenceTensor {
   std::vector<double> values;
 };
 
-struct Reference {
-  std::vector<ReferenceTensor> results;
-  /// Size of the weights of all experts that have rows, in every op: what a run
-  /// has to read at least.
-  int64_t weightBytes = 0;
-};
-
 /// Evaluates `func` on `inputs`, one for each argument, by a plain interpreter
 /// that shares no code with the lowerings. The body must be one block of moe
 /// ops, tensor.empty, tensor.dim, linalg.fill, linalg.transpose and
 /// arith.constant; another op is an error that names it.
-llvm::Expected<Reference>
+llvm::Expected<std::vector<ReferenceTensor>>
 evaluateReference(func::FuncOp func, ArrayRef<const HostTensor *> inputs);
 
 /// How far a result is from the reference.

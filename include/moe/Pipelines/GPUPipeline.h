@@ -16,13 +16,17 @@ class OpPassManager;
 
 namespace moe {
 
+/// What the kernels are compiled for.
+inline constexpr llvm::StringLiteral kGPUChip = "sm_90a";
+
 /// Options of the pipelines `moe-to-nvgpu`, `moe-to-ptx` and `moe-to-cubin`.
 struct GPUPipelineOptions : public PassPipelineOptions<GPUPipelineOptions> {
   Option<std::string> target{
       *this, "target",
       llvm::cl::desc("GPU to compile for: a preset (h100-sxm, h200, h20, "
-                     "sm_90a) or a #moe.target attribute"),
-      llvm::cl::init("sm_90a")};
+                     "sm_90a) or a #moe.target attribute; empty means the "
+                     "moe.target attribute around the op, or h100-sxm"),
+      llvm::cl::init("")};
   Option<SwapMode> swap{
       *this, "swap", llvm::cl::desc("Whether to swap operands"),
       llvm::cl::init(SwapMode::Auto),

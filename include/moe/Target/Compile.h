@@ -36,6 +36,7 @@ func::FuncOp findEntry(ModuleOp module, StringRef entry);
 /// Erases the functions of the module that are not needed to run `entry`, which
 /// is one of them: those that neither it, nor a function or other op of the
 /// module that stays, refers to by symbol. Ops that are not functions stay.
+/// `entry` becomes public, so that no pass erases it.
 void eraseUnreachableFunctions(func::FuncOp entry);
 
 /// Kernels compiled for a GPU and how to launch them.

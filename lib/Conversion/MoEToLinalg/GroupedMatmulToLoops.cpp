@@ -22,16 +22,11 @@
 
 #include "moe/Conversion/MoEToLinalg/MoEToLinalg.h"
 
+#include "LoopEmitter.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -54,7 +49,7 @@ struct Segment {
 
 /// Emits the loops of one grouped matmul. Values are of index type unless said
 /// otherwise.
-class GroupedMatmulEmitter {
+class GroupedMatmulEmitter : private LoopEmitter {
 public:
   GroupedMatmulEmitter(RewriterBase &rewriter, GroupedMatmulInterface op,
                        int64_t lanes);
@@ -63,60 +58,16 @@ public:
   void emit();
 
 private:
-  using LoopBody = function_ref<void(Value)>;
-  using AccumulateStep =
-      function_ref<SmallVector<Value>(Value, ValueRange accumulators)>;
-
   // Small pieces.
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value add(Value lhs, Value rhs) {
-    return b.createOrFold<arith::AddIOp>(lhs, rhs);
-  }
   Value sub(Value lhs, Value rhs) {
     return b.createOrFold<arith::SubIOp>(lhs, rhs);
   }
   Value mul(Value lhs, Value rhs) {
     return b.createOrFold<arith::MulIOp>(lhs, rhs);
   }
-  Value minimum(Value lhs, Value rhs) {
-    return lhs == rhs ? lhs : b.createOrFold<arith::MinSIOp>(lhs, rhs);
-  }
   Value isBelow(Value lhs, Value rhs) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lhs, rhs);
   }
-  /// True if 0 <= value < bound, for a bound that is not negative.
-  Value isWithin(Value value, Value bound) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
-  }
-  Value dim(Value memref, int64_t dimension) {
-    int64_t size = cast<MemRefType>(memref.getType()).getDimSize(dimension);
-    if (!ShapedType::isDynamic(size))
-      return index(size);
-    return memref::DimOp::create(b, memref, dimension);
-  }
-  Value constantF32(double value) {
-    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-  }
-  Value toF32(Value value);
-  Value fromF32(Value value, Type type);
-  Value loadF32(Value memref, ValueRange indices) {
-    return toF32(memref::LoadOp::create(b, memref, indices));
-  }
-  /// The entry of an i32 or i64 vector, sign-extended.
-  Value loadIndex(Value memref, Value position) {
-    return arith::IndexCastOp::create(
-        b, b.getIndexType(),
-        memref::LoadOp::create(b, memref, ValueRange{position}));
-  }
-  void loop(Value lower, Value upper, Value step, LoopBody body);
-  void ifThen(Value condition, function_ref<void()> body,
-              function_ref<void()> otherwise = nullptr);
-  /// A loop that carries `count` accumulators, vectors of `lanes` f32.
-  SmallVector<Value> accumulate(Value lower, Value upper, Value step,
-                                SmallVector<Value> accumulators,
-                                AccumulateStep body);
   /// A vector of `lanes` weights of the current expert as f32.
   Value loadWeights(Value outer, Value inner);
   /// The same, with zeros from innermost index `end` (at least one) on.
@@ -150,7 +101,6 @@ private:
   Value biased(Value token, Value accColumn, Value weightRow);
   Value activate(Value x);
 
-  ImplicitLocOpBuilder b;
   GroupedMatmulInterface op;
   const int64_t lanes;
   /// Weight rows (`nk`) or vectors of columns (`kn`) that one pass over K
@@ -161,7 +111,7 @@ private:
   /// Columns of the result that one parallel iteration computes.
   const int64_t blockColumns;
 
-  Value zero, one, tokenTileSize;
+  Value tokenTileSize;
   Value numExperts, numRows, contraction, weightRows, resultColumns;
   Value numTokens, numResultRows;
   /// K rounded up so that whole vectors can be read from the token tile.
@@ -180,7 +130,7 @@ static Gate getGate(GroupedMatmulInterface op) {
 GroupedMatmulEmitter::GroupedMatmulEmitter(RewriterBase &rewriter,
                                            GroupedMatmulInterface op,
                                            int64_t lanes)
-    : b(op.getLoc(), rewriter), op(op), lanes(lanes),
+    : LoopEmitter(rewriter, op), op(op), lanes(lanes),
       unroll(lanes >= 16 ? 2 : 1),
       isNK(op.getWeightLayout() == WeightLayout::NK), gate(getGate(op)),
       blockColumns(gate == Gate::None ? kBlockRows : kBlockRows / 2) {}
@@ -188,54 +138,6 @@ GroupedMatmulEmitter::GroupedMatmulEmitter(RewriterBase &rewriter,
 //===----------------------------------------------------------------------===//
 // Small pieces
 //===----------------------------------------------------------------------===//
-
-Value GroupedMatmulEmitter::toF32(Value value) {
-  Type type = value.getType();
-  if (getElementTypeOrSelf(type).isF32())
-    return value;
-  Type f32 = b.getF32Type();
-  if (auto vector = dyn_cast<VectorType>(type))
-    f32 = vector.clone(f32);
-  return arith::ExtFOp::create(b, f32, value);
-}
-
-Value GroupedMatmulEmitter::fromF32(Value value, Type type) {
-  if (type.isF32())
-    return value;
-  return arith::TruncFOp::create(b, type, value);
-}
-
-void GroupedMatmulEmitter::loop(Value lower, Value upper, Value step,
-                                LoopBody body) {
-  auto forOp = scf::ForOp::create(b, lower, upper, step);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(forOp.getBody());
-  body(forOp.getInductionVar());
-}
-
-void GroupedMatmulEmitter::ifThen(Value condition, function_ref<void()> body,
-                                  function_ref<void()> otherwise) {
-  auto ifOp = scf::IfOp::create(b, condition, static_cast<bool>(otherwise));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(ifOp.thenBlock());
-  body();
-  if (!otherwise)
-    return;
-  b.setInsertionPointToStart(ifOp.elseBlock());
-  otherwise();
-}
-
-SmallVector<Value>
-GroupedMatmulEmitter::accumulate(Value lower, Value upper, Value step,
-                                 SmallVector<Value> accumulators,
-                                 AccumulateStep body) {
-  auto forOp = scf::ForOp::create(b, lower, upper, step, accumulators);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(forOp.getBody());
-  scf::YieldOp::create(
-      b, body(forOp.getInductionVar(), forOp.getRegionIterArgs()));
-  return llvm::to_vector_of<Value>(forOp.getResults());
-}
 
 Value GroupedMatmulEmitter::loadWeights(Value outer, Value inner) {
   auto weights = cast<MemRefType>(op.getWeights().getType());
@@ -283,8 +185,6 @@ void GroupedMatmulEmitter::computeSizes() {
   Value tokens = op.getTokens(), weights = op.getWeights(), out = op.getInit();
   bool transposedTokens = op.hasTransposedTokens();
   bool transposedResult = op.hasTransposedResult();
-  zero = index(0);
-  one = index(1);
   tokenTileSize = index(kTokenTile);
 
   numTokens = dim(tokens, transposedTokens ? 1 : 0);
@@ -334,29 +234,25 @@ void GroupedMatmulEmitter::emitOffsetBounds() {
   // A dynamic number of offsets may be 0, which leaves no expert: no entry is
   // read then.
   Value numBounds = minimum(add(numExperts, one), dim(op.getGroups(), 0));
-  auto forOp = scf::ForOp::create(b, zero, numBounds, one, ValueRange{zero});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(forOp.getBody());
-  Value i = forOp.getInductionVar(), previous = forOp.getRegionIterArg(0);
-  Value offset = minimum(loadIndex(op.getGroups(), i), numRows);
-  Value bound = arith::MaxSIOp::create(b, offset, previous);
-  memref::StoreOp::create(b, bound, bounds, ValueRange{i});
-  scf::YieldOp::create(b, ValueRange{bound});
+  fold(zero, numBounds, zero, [&](Value i, ValueRange previous) {
+    Value offset = minimum(loadIndex(op.getGroups(), i), numRows);
+    Value bound = arith::MaxSIOp::create(b, offset, previous[0]);
+    store(bound, bounds, i);
+    return SmallVector<Value>{bound};
+  });
 }
 
 /// bounds[i + 1] = min(bounds[i] + max(sizes[i], 0), R). A size is clamped
 /// before it is added: the sum cannot overflow.
 void GroupedMatmulEmitter::emitSizeBounds() {
-  memref::StoreOp::create(b, zero, bounds, ValueRange{zero});
-  auto forOp = scf::ForOp::create(b, zero, numExperts, one, ValueRange{zero});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(forOp.getBody());
-  Value i = forOp.getInductionVar(), previous = forOp.getRegionIterArg(0);
-  Value size = arith::MaxSIOp::create(b, loadIndex(op.getGroups(), i), zero);
-  size = minimum(size, sub(numRows, previous));
-  Value bound = add(previous, size);
-  memref::StoreOp::create(b, bound, bounds, ValueRange{add(i, one)});
-  scf::YieldOp::create(b, ValueRange{bound});
+  store(zero, bounds, zero);
+  fold(zero, numExperts, zero, [&](Value i, ValueRange previous) {
+    Value size = arith::MaxSIOp::create(b, loadIndex(op.getGroups(), i), zero);
+    size = minimum(size, sub(numRows, previous[0]));
+    Value bound = add(previous[0], size);
+    store(bound, bounds, add(i, one));
+    return SmallVector<Value>{bound};
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -504,13 +400,12 @@ void GroupedMatmulEmitter::multiplyRowGroup(const Segment &segment,
   };
   Value wholeVectors = mul(
       b.createOrFold<arith::DivUIOp>(contraction, index(lanes)), index(lanes));
-  SmallVector<Value> sums = accumulate(
-      zero, wholeVectors, index(lanes), zeroVectors(kTokenTile * unroll),
-      [&](Value k, ValueRange sums) { return step(k, sums, false); });
+  SmallVector<Value> sums =
+      fold(zero, wholeVectors, index(lanes), zeroVectors(kTokenTile * unroll),
+           [&](Value k, ValueRange sums) { return step(k, sums, false); });
   // The tail, at most one vector; without one this loop has no iteration.
-  sums =
-      accumulate(wholeVectors, contraction, index(lanes), sums,
-                 [&](Value k, ValueRange sums) { return step(k, sums, true); });
+  sums = fold(wholeVectors, contraction, index(lanes), sums,
+              [&](Value k, ValueRange sums) { return step(k, sums, true); });
 
   for (int64_t t = 0; t < kTokenTile; ++t)
     for (int64_t u = 0; u < unroll; ++u) {
@@ -546,7 +441,7 @@ void GroupedMatmulEmitter::multiplyColumnGroup(const Segment &segment,
   SmallVector<Value> columns;
   for (int64_t u = 0; u < unroll; ++u)
     columns.push_back(add(segment.weightRow, add(offset, index(u * lanes))));
-  SmallVector<Value> sums = accumulate(
+  SmallVector<Value> sums = fold(
       zero, contraction, one, zeroVectors(kTokenTile * unroll),
       [&](Value k, ValueRange accumulators) {
         SmallVector<Value> weights, sums;

@@ -6,130 +6,29 @@
 
 #include "moe/Conversion/MoEToLinalg/LayerOps.h"
 
+#include "LoopEmitter.h"
 #include "moe/Dialect/MoE/IR/MoE.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::moe;
 
 //===----------------------------------------------------------------------===//
-// Loops and scalars
+// Scratch memory
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Short forms of the scalar ops and loops that the lowerings are made of.
-class LoopEmitter {
+class LayerOpEmitter : protected LoopEmitter {
 protected:
-  LoopEmitter(RewriterBase &rewriter, Operation *op)
-      : b(op->getLoc(), rewriter) {
-    zero = index(0);
-    one = index(1);
-  }
+  using LoopEmitter::LoopEmitter;
 
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value constantF32(float value) {
-    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-  }
   Value constantBool(bool value) {
     return arith::ConstantOp::create(b, b.getBoolAttr(value));
-  }
-  Value add(Value lhs, Value rhs) {
-    return b.createOrFold<arith::AddIOp>(lhs, rhs);
-  }
-  Value minimum(Value lhs, Value rhs) {
-    return lhs == rhs ? lhs : b.createOrFold<arith::MinSIOp>(lhs, rhs);
-  }
-  Value addF(Value lhs, Value rhs) {
-    return arith::AddFOp::create(b, lhs, rhs);
-  }
-  Value mulF(Value lhs, Value rhs) {
-    return arith::MulFOp::create(b, lhs, rhs);
-  }
-  Value divF(Value lhs, Value rhs) {
-    return arith::DivFOp::create(b, lhs, rhs);
   }
   Value compareF(arith::CmpFPredicate predicate, Value lhs, Value rhs) {
     return arith::CmpFOp::create(b, predicate, lhs, rhs);
   }
-  /// True if 0 <= value < bound, for a bound that is not negative.
-  Value isWithin(Value value, Value bound) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
-  }
-  Value dim(Value memref, int64_t dimension) {
-    int64_t size = cast<MemRefType>(memref.getType()).getDimSize(dimension);
-    if (!ShapedType::isDynamic(size))
-      return index(size);
-    return memref::DimOp::create(b, memref, dimension);
-  }
-
-  Value load(Value memref, ValueRange indices) {
-    return memref::LoadOp::create(b, memref, indices);
-  }
-  void store(Value value, Value memref, ValueRange indices) {
-    memref::StoreOp::create(b, value, memref, indices);
-  }
-  Value loadF32(Value memref, ValueRange indices) {
-    Value value = load(memref, indices);
-    if (value.getType().isF32())
-      return value;
-    return arith::ExtFOp::create(b, b.getF32Type(), value);
-  }
-  /// Rounds an f32 to the element type of `memref` and stores it.
-  void storeF32(Value value, Value memref, ValueRange indices) {
-    Type type = cast<MemRefType>(memref.getType()).getElementType();
-    if (!type.isF32())
-      value = arith::TruncFOp::create(b, type, value);
-    store(value, memref, indices);
-  }
-  /// An element of an i32 or i64 memref, sign-extended.
-  Value loadIndex(Value memref, ValueRange indices) {
-    return arith::IndexCastOp::create(b, b.getIndexType(),
-                                      load(memref, indices));
-  }
-  void storeIndex(Value value, Value memref, ValueRange indices) {
-    Type type = cast<MemRefType>(memref.getType()).getElementType();
-    store(arith::IndexCastOp::create(b, type, value), memref, indices);
-  }
-
-  using LoopBody = function_ref<void(Value)>;
-  void loop(Value lower, Value upper, LoopBody body) {
-    auto forOp = scf::ForOp::create(b, lower, upper, one);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(forOp.getBody());
-    body(forOp.getInductionVar());
-  }
-  void parallelLoop(Value upper, LoopBody body) {
-    auto parallel = scf::ParallelOp::create(b, ValueRange{zero},
-                                            ValueRange{upper}, ValueRange{one});
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(parallel.getBody());
-    body(parallel.getInductionVars()[0]);
-  }
-  using FoldBody = function_ref<SmallVector<Value>(Value, ValueRange)>;
-  /// A loop from `lower` up to `upper` that carries values.
-  SmallVector<Value> fold(Value lower, Value upper, ValueRange start,
-                          FoldBody body) {
-    auto forOp = scf::ForOp::create(b, lower, upper, one, start);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(forOp.getBody());
-    scf::YieldOp::create(
-        b, body(forOp.getInductionVar(), forOp.getRegionIterArgs()));
-    return llvm::to_vector_of<Value>(forOp.getResults());
-  }
-  void ifThen(Value condition, function_ref<void()> body) {
-    auto ifOp = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(ifOp.thenBlock());
-    body();
-  }
-
   /// Scratch memory of one iteration. On the heap: a stack slot in the body of
   /// a parallel loop would be allocated anew by each iteration.
   Value allocate(Value size, Type elementType) {
@@ -145,9 +44,6 @@ protected:
     scratch.clear();
   }
 
-  ImplicitLocOpBuilder b;
-  Value zero, one;
-
 private:
   SmallVector<Value> scratch;
 };
@@ -158,10 +54,10 @@ private:
 //===----------------------------------------------------------------------===//
 
 namespace {
-class RouteEmitter : private LoopEmitter {
+class RouteEmitter : private LayerOpEmitter {
 public:
   RouteEmitter(RewriterBase &rewriter, RouteOp op)
-      : LoopEmitter(rewriter, op), op(op) {}
+      : LayerOpEmitter(rewriter, op), op(op) {}
 
   void emit();
 
@@ -400,10 +296,10 @@ LogicalResult mlir::moe::lowerRoute(RewriterBase &rewriter, RouteOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-class DispatchEmitter : private LoopEmitter {
+class DispatchEmitter : private LayerOpEmitter {
 public:
   DispatchEmitter(RewriterBase &rewriter, DispatchOp op)
-      : LoopEmitter(rewriter, op), op(op) {}
+      : LayerOpEmitter(rewriter, op), op(op) {}
 
   void emit();
 
@@ -492,10 +388,10 @@ LogicalResult mlir::moe::lowerDispatch(RewriterBase &rewriter, DispatchOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-class CombineEmitter : private LoopEmitter {
+class CombineEmitter : private LayerOpEmitter {
 public:
   CombineEmitter(RewriterBase &rewriter, CombineOp op)
-      : LoopEmitter(rewriter, op), op(op) {}
+      : LayerOpEmitter(rewriter, op), op(op) {}
 
   void emit();
 

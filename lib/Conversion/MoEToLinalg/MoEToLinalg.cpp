@@ -58,6 +58,11 @@ struct ConvertMoEToLinalgPass
   }
 
   void runOnOperation() override {
+    int64_t matmuls = 0, others = 0;
+    getOperation()->walk([&](Operation *op) {
+      if (isa_and_nonnull<MoEDialect>(op->getDialect()))
+        ++(isa<GroupedMatmulInterface>(op) ? matmuls : others);
+    });
     walkAndApplyPatterns(getOperation(), patterns);
     WalkResult result = getOperation()->walk([](Operation *op) {
       if (!isa_and_nonnull<MoEDialect>(op->getDialect()))
@@ -71,7 +76,9 @@ struct ConvertMoEToLinalgPass
       return WalkResult::interrupt();
     });
     if (result.wasInterrupted())
-      signalPassFailure();
+      return signalPassFailure();
+    numMatmuls += matmuls;
+    numOthers += others;
   }
 
   FrozenRewritePatternSet patterns;

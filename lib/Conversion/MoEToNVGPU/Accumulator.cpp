@@ -84,5 +84,5 @@ Value Accumulator::finish(KernelBuilder &b, Value accumulator) const {
   Type type = LLVM::LLVMStructType::getLiteral(b.getContext(), slabTypes);
   Value raw =
       UnrealizedConversionCastOp::create(b, type, accumulator).getResult(0);
-  return createAccumulatorBarrier(b, b.getLoc(), raw);
+  return createAccumulatorCopy(b, b.getLoc(), raw);
 }

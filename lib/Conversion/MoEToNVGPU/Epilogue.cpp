@@ -63,8 +63,6 @@ private:
         b, registers, ArrayRef<int64_t>{slab, 4 * j + 2 * half + column});
   }
 
-  Value toF32(Value value);
-  Value loadAt(Value pointer, Type element, Value position);
   Value loadBias(Value weightRow);
   Value addBias(Value value, Value bias) {
     return bias ? arith::AddFOp::create(b, value, bias).getResult() : value;
@@ -91,33 +89,16 @@ private:
 
 } // namespace
 
-Value EpilogueBuilder::toF32(Value value) {
-  if (value.getType().isF32())
-    return value;
-  return arith::ExtFOp::create(b, b.getF32Type(), value);
-}
-
-Value EpilogueBuilder::loadAt(Value pointer, Type element, Value position) {
-  Value wide = position;
-  if (position.getType().isInteger(32))
-    wide = arith::ExtUIOp::create(b, b.getI64Type(), position);
-  Value address = LLVM::GEPOp::create(b, pointer.getType(), element, pointer,
-                                      ArrayRef<LLVM::GEPArg>{wide});
-  return LLVM::LoadOp::create(b, element, address);
-}
-
 /// The bias of a weight row of the tile's expert. Rows past the last weight
 /// row are not stored; they read the last one's bias.
 Value EpilogueBuilder::loadBias(Value weightRow) {
   if (!operands.bias)
     return Value();
   Value row = b.minUnsigned(weightRow, b.i32(plan.weightRows - 1));
-  Value expert = arith::ExtUIOp::create(b, b.getI64Type(), tile.expert);
-  Value first = arith::MulIOp::create(
-      b, expert, arith::ConstantIntOp::create(b, plan.weightRows, 64));
-  Value position = arith::AddIOp::create(
-      b, first, arith::ExtUIOp::create(b, b.getI64Type(), row));
-  return toF32(loadAt(operands.bias, plan.biasType, position));
+  Value first = arith::MulIOp::create(b, b.toI64Unsigned(tile.expert),
+                                      b.i64(plan.weightRows));
+  Value position = arith::AddIOp::create(b, first, b.toI64Unsigned(row));
+  return b.toF32(GlobalArray{operands.bias, plan.biasType}.load(b, position));
 }
 
 Value EpilogueBuilder::finishValue(const OutputValue &value, Value scale) {
@@ -126,19 +107,14 @@ Value EpilogueBuilder::finishValue(const OutputValue &value, Value scale) {
     result = arith::MulFOp::create(b, result, value.up);
   if (scale)
     result = arith::MulFOp::create(b, result, scale);
-  if (plan.resultType.isF32())
-    return result;
-  return arith::TruncFOp::create(b, plan.resultType, result);
+  return b.roundTo(plan.resultType, result);
 }
 
 void EpilogueBuilder::storeValue(Value rowPointer, Value scale,
                                  const OutputValue &value) {
   auto store = [&] {
-    Value position = arith::ExtUIOp::create(b, b.getI64Type(), value.output);
-    Value address =
-        LLVM::GEPOp::create(b, rowPointer.getType(), plan.resultType,
-                            rowPointer, ArrayRef<LLVM::GEPArg>{position});
-    LLVM::StoreOp::create(b, finishValue(value, scale), address);
+    GlobalArray{rowPointer, plan.resultType}.store(b, finishValue(value, scale),
+                                                   value.output);
   };
   if (!plan.hasPartialOutputs())
     return store();
@@ -154,22 +130,19 @@ void EpilogueBuilder::storeRow(Value row,
     auto storeAt = [&](Value resultRow) {
       Value scale;
       if (operands.scale)
-        scale = toF32(loadAt(operands.scale, plan.scaleType, row));
-      Value first = arith::MulIOp::create(
-          b, resultRow,
-          arith::ConstantIntOp::create(b, plan.resultColumns, 64));
+        scale =
+            b.toF32(GlobalArray{operands.scale, plan.scaleType}.load(b, row));
+      Value first =
+          arith::MulIOp::create(b, resultRow, b.i64(plan.resultColumns));
       Value rowPointer =
-          LLVM::GEPOp::create(b, operands.result.getType(), plan.resultType,
-                              operands.result, ArrayRef<LLVM::GEPArg>{first});
+          GlobalArray{operands.result, plan.resultType}.getAddress(b, first);
       storeValues(rowPointer, scale);
     };
     if (!operands.scatter)
-      return storeAt(arith::ExtUIOp::create(b, b.getI64Type(), row));
-    Value target = loadAt(operands.scatter, plan.scatterType, row);
-    if (target.getType().isInteger(32))
-      target = arith::ExtSIOp::create(b, b.getI64Type(), target);
-    Value limit =
-        arith::ExtUIOp::create(b, b.getI64Type(), operands.numResultRows);
+      return storeAt(b.toI64Unsigned(row));
+    Value target = b.toI64Signed(
+        GlobalArray{operands.scatter, plan.scatterType}.load(b, row));
+    Value limit = b.toI64Unsigned(operands.numResultRows);
     b.createIf(b.compare(arith::CmpIPredicate::ult, target, limit),
                [&] { storeAt(target); });
   });

@@ -32,18 +32,13 @@ GroupTable::GroupTable(KernelBuilder &b, const KernelPlan &plan, Value shared)
 
 Value GroupTable::loadGroup(KernelBuilder &b, Value groups, Value position,
                             Value numRows) const {
-  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), position);
-  Value pointer = LLVM::GEPOp::create(b, groups.getType(), plan.groupsType,
-                                      groups, ArrayRef<LLVM::GEPArg>{wide});
-  Value value = LLVM::LoadOp::create(b, plan.groupsType, pointer);
+  Value value = GlobalArray{groups, plan.groupsType}.load(b, position);
   if (plan.groupsType.getWidth() == 32) {
     value = arith::MaxSIOp::create(b, value, b.i32(0));
     return arith::MinSIOp::create(b, value, numRows);
   }
-  Value zero = arith::ConstantIntOp::create(b, 0, 64);
-  Value limit = arith::ExtUIOp::create(b, b.getI64Type(), numRows);
-  value = arith::MaxSIOp::create(b, value, zero);
-  value = arith::MinSIOp::create(b, value, limit);
+  value = arith::MaxSIOp::create(b, value, b.i64(0));
+  value = arith::MinSIOp::create(b, value, b.toI64Unsigned(numRows));
   return arith::TruncIOp::create(b, b.getI32Type(), value);
 }
 
@@ -120,19 +115,17 @@ void GroupTable::build(KernelBuilder &b, Value groups, Value numRows,
   });
 }
 
+/// The number fits in 32 bits: with 2^31 tiles, results alone would take 2 TB.
 Value GroupTable::getNumTiles(KernelBuilder &b) const {
   Value tokenTiles =
       memref::LoadOp::create(b, tileStarts, b.index(plan.numExperts));
-  return arith::MulIOp::create(b, b.toIndex(tokenTiles),
-                               b.index(plan.outputTiles));
+  return b.mul(tokenTiles, plan.outputTiles);
 }
 
 WorkTile GroupTable::getTile(KernelBuilder &b, Value index) const {
   // The expert is the last one whose tiles start at or before this one. The
   // entry behind the last expert is never that, so clamping to it is enough.
-  Value tokenTile = arith::IndexCastUIOp::create(
-      b, b.getI32Type(),
-      arith::DivUIOp::create(b, index, b.index(plan.outputTiles)));
+  Value tokenTile = b.divUnsigned(index, plan.outputTiles);
   Value expert = b.i32(0);
   for (int64_t step = llvm::bit_floor<uint64_t>(plan.numExperts); step > 0;
        step /= 2) {
@@ -146,10 +139,7 @@ WorkTile GroupTable::getTile(KernelBuilder &b, Value index) const {
   Value next = arith::AddIOp::create(b, position, b.index(1));
   Value firstTile = memref::LoadOp::create(b, tileStarts, position);
   Value endTile = memref::LoadOp::create(b, tileStarts, next);
-  Value before =
-      arith::MulIOp::create(b, b.toIndex(firstTile), b.index(plan.outputTiles));
-  Value local = arith::IndexCastUIOp::create(
-      b, b.getI32Type(), arith::SubIOp::create(b, index, before));
+  Value local = b.sub(index, b.mul(firstTile, plan.outputTiles));
   Value tokenTiles = b.sub(endTile, firstTile);
   WorkTile tile;
   tile.expert = expert;

@@ -4,12 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A persistent kernel: every block takes each gridDim-th tile. In a block, one
-// warpgroup produces and the others consume, through a ring of stages:
+// A persistent kernel: every block takes tiles from a queue until there are
+// none. In a block, one warpgroup produces and the others consume, through a
+// ring of stages:
 //
 //   warp 0      init barriers |
+//   all         wait for the kernels before this one in the stream
 //   warp 1      group table   |  barrier
 //   producer                     load 0  load 1  load 2  ...  (waits: empty)
+//                                take the next tile
 //   consumers                            mma 0   mma 1   ...  | store tile
 //                                                release 0    (waits: full)
 //
@@ -38,14 +41,20 @@ namespace {
 
 /// The arguments of the kernel by name.
 struct KernelArguments {
-  Value weightMap, tokenMap, groups, gather, numRows;
+  Value weightMap;
+  /// One for each token tile.
+  SmallVector<Value> tokenMaps;
+  Value groups, gather, numRows;
   EpilogueOperands epilogue;
 };
 
 class GroupedMatmulKernelBuilder {
 public:
   GroupedMatmulKernelBuilder(KernelBuilder &b, const KernelPlan &plan)
-      : b(b), plan(plan) {}
+      : b(b), plan(plan) {
+    for (int64_t tokens : plan.getTokenTiles())
+      tilePlans.push_back(plan.withTokenTile(tokens));
+  }
 
   LLVM::LLVMFuncOp create(StringRef name);
 
@@ -54,24 +63,36 @@ private:
   KernelArguments readArguments(LLVM::LLVMFuncOp function);
   void createPrologue(const ThreadIds &ids, const KernelArguments &args,
                       const Ring &ring, const GroupTable &table);
-  void createProducer(const ThreadIds &ids, const Ring &ring,
-                      const GroupTable &table, const OperandStreams &streams);
-  void createConsumer(const ThreadIds &ids, const Ring &ring,
-                      const GroupTable &table, const Accumulator &accumulator,
-                      const EpilogueOperands &operands);
-  RingPosition createTileOfConsumer(const ThreadIds &ids, const Ring &ring,
+  void createProducer(const ThreadIds &ids, const KernelArguments &kernelArgs,
+                      Value shared, const Ring &ring, const GroupTable &table,
+                      const TileQueue &queue);
+  RingPosition createTileOfProducer(const Ring &ring, const WorkTile &tile,
+                                    RingPosition position,
+                                    const OperandStreams &streams);
+  void createConsumer(const ThreadIds &ids, const KernelArguments &kernelArgs,
+                      Value shared, const Ring &ring);
+  RingPosition createTileOfConsumer(const KernelPlan &tilePlan,
+                                    const ThreadIds &ids, const Ring &ring,
                                     const WorkTile &tile, RingPosition position,
                                     const Accumulator &accumulator,
                                     const EpilogueOperands &operands);
 
-  /// Emits a loop over this block's tiles that carries a ring position through
-  /// `body`.
-  void createTileLoop(
-      const GroupTable &table, RingPosition start,
-      function_ref<RingPosition(const WorkTile &, RingPosition)> body);
+  /// Emits for each token tile what `body` makes of its number and plan, and
+  /// runs that of the first that holds the tokens of `tile`.
+  RingPosition
+  createForTokens(const WorkTile &tile,
+                  function_ref<RingPosition(size_t, const KernelPlan &)> body,
+                  size_t first = 0);
+
+  /// By one thread of a warp, or where a gather takes the whole warp (which
+  /// `lane` is of) by its first lane: emits `body`, which makes an i32, and
+  /// hands that to all.
+  Value createOnce(Value lane, function_ref<Value()> body);
 
   KernelBuilder &b;
   const KernelPlan &plan;
+  /// The plan for each token tile.
+  SmallVector<KernelPlan, 0> tilePlans;
 };
 
 } // namespace
@@ -80,7 +101,9 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
   MLIRContext *context = b.getContext();
   Type generic = LLVM::LLVMPointerType::get(context);
   Type global = b.getGlobalPointerType();
-  SmallVector<Type> parameters = {generic, generic, global};
+  size_t numMaps = 1 + tilePlans.size();
+  SmallVector<Type> parameters(numMaps, generic);
+  parameters.push_back(global);
   parameters.append(!!plan.biasType + !!plan.gatherType + !!plan.scaleType +
                         !!plan.scatterType + 1,
                     global);
@@ -92,7 +115,7 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
   // Tensor maps are parameters by value, 128 bytes each, that TMA reads where
   // they are; gpu.func cannot say so, hence an llvm.func.
   Type map = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
-  for (unsigned i : {0, 1}) {
+  for (size_t i = 0; i < numMaps; ++i) {
     function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
                         TypeAttr::get(map));
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
@@ -115,7 +138,9 @@ GroupedMatmulKernelBuilder::readArguments(LLVM::LLVMFuncOp function) {
     return UnrealizedConversionCastOp::create(b, type, take()).getResult(0);
   };
   args.weightMap = takeMap(plan.getWeightTile(), /*hasExpertDimension=*/true);
-  args.tokenMap = takeMap(plan.getTokenTile(), /*hasExpertDimension=*/false);
+  for (const KernelPlan &tilePlan : tilePlans)
+    args.tokenMaps.push_back(
+        takeMap(tilePlan.getTokenTile(), /*hasExpertDimension=*/false));
   args.groups = take();
   if (plan.biasType)
     args.epilogue.bias = take();
@@ -142,56 +167,110 @@ void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
   b.createIf(isWarp(0), [&] {
     b.createIf(NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()), [&] {
       nvgpu::TmaPrefetchOp::create(b, args.weightMap, Value());
-      nvgpu::TmaPrefetchOp::create(b, args.tokenMap, Value());
+      for (Value map : args.tokenMaps)
+        nvgpu::TmaPrefetchOp::create(b, map, Value());
       ring.initBarriers(b);
     });
   });
+  createDependencyWait(b);
   b.createIf(isWarp(1),
              [&] { table.build(b, args.groups, args.numRows, ids.lane); });
   gpu::BarrierOp::create(b);
 }
 
-void GroupedMatmulKernelBuilder::createTileLoop(
-    const GroupTable &table, RingPosition start,
-    function_ref<RingPosition(const WorkTile &, RingPosition)> body) {
-  auto toIndex = [&](Value value) { return b.toIndex(value); };
-  Value first = toIndex(NVVM::BlockIdXOp::create(b, b.getI32Type()));
-  Value step = toIndex(NVVM::GridDimXOp::create(b, b.getI32Type()));
-  auto loop = scf::ForOp::create(b, first, table.getNumTiles(b), step,
-                                 ValueRange{start.stage, start.phase});
+Value GroupedMatmulKernelBuilder::createOnce(Value lane,
+                                             function_ref<Value()> body) {
+  if (!plan.gatherType)
+    return body();
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
+  auto ifOp = scf::IfOp::create(b, b.getI32Type(), isFirst,
+                                /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  WorkTile tile = table.getTile(b, loop.getInductionVar());
-  RingPosition position =
-      body(tile, {loop.getRegionIterArg(0), loop.getRegionIterArg(1)});
-  scf::YieldOp::create(b, ValueRange{position.stage, position.phase});
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(b, b.i32(0));
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  scf::YieldOp::create(b, body());
+  b.setInsertionPointAfter(ifOp);
+  return b.shuffle(gpu::ShuffleMode::IDX, ifOp.getResult(0), 0);
 }
 
-void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
-                                                const Ring &ring,
-                                                const GroupTable &table,
-                                                const OperandStreams &streams) {
-  Value warp = b.i32(plan.warpgroups * (kWarpgroupThreads / kWarpThreads));
-  Value isFirstWarp = b.compare(arith::CmpIPredicate::eq, ids.warp, warp);
-  auto produce = [&] {
-    createTileLoop(
-        table, ring.getProducerStart(b),
-        [&](const WorkTile &tile, RingPosition position) -> RingPosition {
-          SmallVector<Value> tokenRows = streams.getTokenRows(b, tile);
-          auto loop =
-              scf::ForOp::create(b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
-                                 ValueRange{position.stage, position.phase});
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(loop.getBody());
-          RingPosition at = {loop.getRegionIterArg(0),
-                             loop.getRegionIterArg(1)};
-          streams.load(b, ring, at, tile, tokenRows, loop.getInductionVar());
-          RingPosition next = ring.advance(b, at);
-          scf::YieldOp::create(b, ValueRange{next.stage, next.phase});
-          return {loop.getResult(0), loop.getResult(1)};
-        });
+RingPosition GroupedMatmulKernelBuilder::createForTokens(
+    const WorkTile &tile,
+    function_ref<RingPosition(size_t, const KernelPlan &)> body, size_t first) {
+  const KernelPlan &tilePlan = tilePlans[first];
+  if (first + 1 == tilePlans.size())
+    return body(first, tilePlan);
+  Value tokens = b.sub(tile.endRow, tile.firstRow);
+  Value isHeld = b.compare(arith::CmpIPredicate::ule, tokens,
+                           b.i32(tilePlan.getTokenTile().extent));
+  SmallVector<Type> types(2, b.getI32Type());
+  auto ifOp = scf::IfOp::create(b, types, isHeld, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  auto yield = [&](RingPosition position) {
+    scf::YieldOp::create(b, ValueRange{position.stage, position.phase});
   };
-  b.createIf(isFirstWarp, [&] {
+  b.setInsertionPointToStart(ifOp.thenBlock());
+  yield(body(first, tilePlan));
+  b.setInsertionPointToStart(ifOp.elseBlock());
+  yield(createForTokens(tile, body, first + 1));
+  return {ifOp.getResult(0), ifOp.getResult(1)};
+}
+
+RingPosition GroupedMatmulKernelBuilder::createTileOfProducer(
+    const Ring &ring, const WorkTile &tile, RingPosition position,
+    const OperandStreams &streams) {
+  SmallVector<Value> tokenRows = streams.getTokenRows(b, tile);
+  auto loop = scf::ForOp::create(b, b.i32(0), b.i32(plan.kSteps), b.i32(1),
+                                 ValueRange{position.stage, position.phase});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  RingPosition at = {loop.getRegionIterArg(0), loop.getRegionIterArg(1)};
+  streams.load(b, ring, at, tile, tokenRows, loop.getInductionVar());
+  RingPosition next = ring.advance(b, at);
+  scf::YieldOp::create(b, ValueRange{next.stage, next.phase});
+  return {loop.getResult(0), loop.getResult(1)};
+}
+
+void GroupedMatmulKernelBuilder::createProducer(
+    const ThreadIds &ids, const KernelArguments &kernelArgs, Value shared,
+    const Ring &ring, const GroupTable &table, const TileQueue &queue) {
+  auto produce = [&] {
+    Value numTiles = table.getNumTiles(b);
+    RingPosition start = ring.getProducerStart(b);
+    SmallVector<Value> carried = {queue.getFirst(b), start.stage, start.phase};
+    auto loop = scf::WhileOp::create(
+        b, ValueRange(carried).getTypes(), carried,
+        [&](OpBuilder &, Location, ValueRange args) {
+          Value isTile =
+              b.compare(arith::CmpIPredicate::ult, args[0], numTiles);
+          scf::ConditionOp::create(b, isTile, args);
+        },
+        [&](OpBuilder &, Location, ValueRange args) {
+          // Asked for now and needed after this tile's loads, the next tile
+          // costs no wait.
+          Value next = createOnce(ids.lane, [&] { return queue.takeNext(b); });
+          WorkTile tile = table.getTile(b, args[0]);
+          RingPosition end =
+              createForTokens(tile, [&](size_t i, const KernelPlan &tilePlan) {
+                OperandStreams streams(tilePlan, shared, kernelArgs.weightMap,
+                                       kernelArgs.tokenMaps[i],
+                                       kernelArgs.gather, kernelArgs.numRows,
+                                       ids.lane);
+                return createTileOfProducer(ring, tile, {args[1], args[2]},
+                                            streams);
+              });
+          scf::YieldOp::create(b, ValueRange{next, end.stage, end.phase});
+        });
+    RingPosition end = {loop.getResult(1), loop.getResult(2)};
+    ring.waitEmpty(b, end);
+    createOnce(ids.lane, [&] {
+      ring.announceEnd(b, end);
+      queue.leave(b);
+      return b.i32(0);
+    });
+  };
+  Value warp = b.i32(plan.warpgroups * (kWarpgroupThreads / kWarpThreads));
+  b.createIf(b.compare(arith::CmpIPredicate::eq, ids.warp, warp), [&] {
     // A gather takes all lanes of the warp, one row each.
     if (plan.gatherType)
       return produce();
@@ -200,8 +279,8 @@ void GroupedMatmulKernelBuilder::createProducer(const ThreadIds &ids,
 }
 
 RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
-    const ThreadIds &ids, const Ring &ring, const WorkTile &tile,
-    RingPosition position, const Accumulator &accumulator,
+    const KernelPlan &tilePlan, const ThreadIds &ids, const Ring &ring,
+    const WorkTile &tile, RingPosition position, const Accumulator &accumulator,
     const EpilogueOperands &operands) {
   Value threadInGroup = b.remUnsigned(ids.thread, kWarpgroupThreads);
   Value isLeader = b.compare(arith::CmpIPredicate::eq, threadInGroup, b.i32(0));
@@ -226,21 +305,45 @@ RingPosition GroupedMatmulKernelBuilder::createTileOfConsumer(
   RingPosition end = {loop.getResult(1), loop.getResult(2)};
   Value registers = accumulator.finish(b, loop.getResult(0));
   b.createIf(isLeader, [&] { ring.releasePrevious(b, end); });
-  createEpilogue(b, plan, ids, tile, registers, operands);
+  createEpilogue(b, tilePlan, ids, tile, registers, operands);
   return end;
 }
 
 void GroupedMatmulKernelBuilder::createConsumer(
-    const ThreadIds &ids, const Ring &ring, const GroupTable &table,
-    const Accumulator &accumulator, const EpilogueOperands &operands) {
-  createTileLoop(table, ring.getConsumerStart(b),
-                 [&](const WorkTile &tile, RingPosition position) {
-                   return createTileOfConsumer(ids, ring, tile, position,
-                                               accumulator, operands);
-                 });
+    const ThreadIds &ids, const KernelArguments &kernelArgs, Value shared,
+    const Ring &ring) {
+  RingPosition start = ring.getConsumerStart(b);
+  SmallVector<Value> position = {start.stage, start.phase};
+  SmallVector<Type> types(6, b.getI32Type());
+  scf::WhileOp::create(
+      b, types, position,
+      [&](OpBuilder &, Location, ValueRange args) {
+        RingPosition at = {args[0], args[1]};
+        ring.waitFull(b, at);
+        auto [tile, isTile] = ring.getTile(b, at);
+        scf::ConditionOp::create(b, isTile,
+                                 ValueRange{tile.expert, tile.firstRow,
+                                            tile.endRow, tile.outputTile,
+                                            at.stage, at.phase});
+      },
+      [&](OpBuilder &, Location, ValueRange args) {
+        WorkTile tile = {args[0], args[1], args[2], args[3]};
+        RingPosition end =
+            createForTokens(tile, [&](size_t i, const KernelPlan &tilePlan) {
+              Value mapA = kernelArgs.weightMap, mapB = kernelArgs.tokenMaps[i];
+              if (!plan.isSwapped)
+                std::swap(mapA, mapB);
+              return createTileOfConsumer(
+                  tilePlan, ids, ring, tile, {args[4], args[5]},
+                  Accumulator(tilePlan, shared, mapA, mapB),
+                  kernelArgs.epilogue);
+            });
+        scf::YieldOp::create(b, ValueRange{end.stage, end.phase});
+      });
 }
 
 LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
+  TileQueue queue(TileQueue::createCounters(b, (name + "_counters").str()));
   LLVM::LLVMFuncOp function = createFunction(name);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
@@ -250,10 +353,9 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
   ThreadIds ids(b);
   Ring ring(b, plan, shared);
   GroupTable table(b, plan, shared);
+  createDependentsLaunch(b);
   createPrologue(ids, args, ring, table);
 
-  Value mapA = plan.isSwapped ? args.weightMap : args.tokenMap;
-  Value mapB = plan.isSwapped ? args.tokenMap : args.weightMap;
   Value isProducer = b.compare(arith::CmpIPredicate::eq, ids.warpgroup,
                                b.i32(plan.warpgroups));
   auto roles = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
@@ -262,14 +364,11 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
     b.setInsertionPointToStart(roles.thenBlock());
     NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
                                    NVVM::SetMaxRegisterAction::decrease);
-    createProducer(ids, ring, table,
-                   OperandStreams(plan, shared, args.weightMap, args.tokenMap,
-                                  args.gather, args.numRows, ids.lane));
+    createProducer(ids, args, shared, ring, table, queue);
     b.setInsertionPointToStart(roles.elseBlock());
     NVVM::SetMaxRegisterOp::create(b, getConsumerRegisters(plan.warpgroups),
                                    NVVM::SetMaxRegisterAction::increase);
-    createConsumer(ids, ring, table, Accumulator(plan, shared, mapA, mapB),
-                   args.epilogue);
+    createConsumer(ids, args, shared, ring);
   }
   LLVM::ReturnOp::create(b, ValueRange());
   return function;

@@ -16,9 +16,9 @@ namespace moe {
 inline constexpr llvm::StringLiteral kSharedMemoryName = "moe_shared_memory";
 
 /// Builds the kernel of `plan` as function `name` at the end of the builder's
-/// block. Parameters: weight map, token map, groups, then those of bias,
-/// gather, scale and scatter that the plan has, result, R (i32), and with
-/// scatter the number of result rows (i32).
+/// block. Parameters: weight map, a token map for each of the plan's token
+/// tiles, groups, then those of bias, gather, scale and scatter that the plan
+/// has, result, R (i32), and with scatter the number of result rows (i32).
 LLVM::LLVMFuncOp createGroupedMatmulKernel(KernelBuilder &b,
                                            const KernelPlan &plan,
                                            StringRef name);

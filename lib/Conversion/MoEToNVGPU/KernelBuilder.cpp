@@ -68,8 +68,44 @@ Value KernelBuilder::logicalAnd(Value lhs, Value rhs) {
   return arith::AndIOp::create(*this, lhs, rhs);
 }
 
+Value KernelBuilder::logicalOr(Value lhs, Value rhs) {
+  return arith::OrIOp::create(*this, lhs, rhs);
+}
+
 Value KernelBuilder::select(Value condition, Value ifTrue, Value ifFalse) {
   return arith::SelectOp::create(*this, condition, ifTrue, ifFalse);
+}
+
+Value KernelBuilder::i64(int64_t value) {
+  return arith::ConstantIntOp::create(*this, value, 64);
+}
+
+Value KernelBuilder::toI64Unsigned(Value value) {
+  if (value.getType().isInteger(64))
+    return value;
+  return arith::ExtUIOp::create(*this, getI64Type(), value);
+}
+
+Value KernelBuilder::toI64Signed(Value value) {
+  if (value.getType().isInteger(64))
+    return value;
+  return arith::ExtSIOp::create(*this, getI64Type(), value);
+}
+
+Value KernelBuilder::f32(float value) {
+  return arith::ConstantOp::create(*this, getF32FloatAttr(value));
+}
+
+Value KernelBuilder::toF32(Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(*this, getF32Type(), value);
+}
+
+Value KernelBuilder::roundTo(Type type, Value value) {
+  if (type.isF32())
+    return value;
+  return arith::TruncFOp::create(*this, type, value);
 }
 
 MemRefType KernelBuilder::sharedType(ArrayRef<int64_t> shape, Type element) {
@@ -102,6 +138,19 @@ Value KernelBuilder::shuffle(gpu::ShuffleMode mode, Value value,
       .getShuffleResult();
 }
 
+Value GlobalArray::getAddress(KernelBuilder &b, Value position) const {
+  return LLVM::GEPOp::create(b, pointer.getType(), element, pointer,
+                             ArrayRef<LLVM::GEPArg>{b.toI64Unsigned(position)});
+}
+
+Value GlobalArray::load(KernelBuilder &b, Value position) const {
+  return LLVM::LoadOp::create(b, element, getAddress(b, position));
+}
+
+void GlobalArray::store(KernelBuilder &b, Value value, Value position) const {
+  LLVM::StoreOp::create(b, value, getAddress(b, position));
+}
+
 ThreadIds::ThreadIds(KernelBuilder &b) {
   thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   lane = b.remUnsigned(thread, kWarpThreads);
@@ -132,6 +181,14 @@ LLVM::LLVMFuncOp mlir::moe::createKernelFunction(KernelBuilder &b,
       NVVM::NVVMDialect::getReqntidAttrName(),
       b.getDenseI32ArrayAttr({static_cast<int32_t>(numThreads), 1, 1}));
   return function;
+}
+
+void mlir::moe::createDependentsLaunch(KernelBuilder &b) {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
+}
+
+void mlir::moe::createDependencyWait(KernelBuilder &b) {
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
 }
 
 Value mlir::moe::createWarpScan(KernelBuilder &b, Value value, Value lane,

@@ -9,6 +9,7 @@
 //
 //   Ring         stages of shared memory behind full and empty barriers
 //   GroupTable   which rows and tiles belong to which expert
+//   TileQueue    which block computes which tile
 //   WeightStream, TokenStream   TMA loads of one stage
 //   Accumulator  matrix instructions of one stage
 //   Epilogue     what happens to a finished tile
@@ -52,7 +53,19 @@ public:
   Value minUnsigned(Value lhs, Value rhs);
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
   Value logicalAnd(Value lhs, Value rhs);
+  Value logicalOr(Value lhs, Value rhs);
   Value select(Value condition, Value ifTrue, Value ifFalse);
+
+  Value i64(int64_t value);
+  /// `value` as i64; an i32 is extended, by its sign if it has one.
+  Value toI64Unsigned(Value value);
+  Value toI64Signed(Value value);
+
+  Value f32(float value);
+  /// `value`, which has at most 32 bits, as f32.
+  Value toF32(Value value);
+  /// `value`, an f32, rounded to `type`.
+  Value roundTo(Type type, Value value);
 
   /// A `memref` view of the block's shared memory at a byte offset (index).
   MemRefType sharedType(ArrayRef<int64_t> shape, Type element);
@@ -67,6 +80,17 @@ public:
 
   /// A value of another lane of the warp.
   Value shuffle(gpu::ShuffleMode mode, Value value, int64_t offset);
+};
+
+/// Global memory as an array.
+struct GlobalArray {
+  Value pointer;
+  Type element;
+
+  /// `position` is an i64, or an i32 that is not negative.
+  Value getAddress(KernelBuilder &b, Value position) const;
+  Value load(KernelBuilder &b, Value position) const;
+  void store(KernelBuilder &b, Value value, Value position) const;
 };
 
 /// Where a thread stands in its block; the warp and warpgroup indices are the
@@ -84,10 +108,27 @@ LLVM::LLVMFuncOp createKernelFunction(KernelBuilder &b, StringRef name,
                                       ArrayRef<Type> parameters,
                                       int64_t numReadOnly, int64_t numThreads);
 
+/// Emits, at the start of a kernel, that the kernel behind it in the stream may
+/// start as soon as there is room for it.
+void createDependentsLaunch(KernelBuilder &b);
+/// Waits until the kernels ahead of it in the stream have ended and what they
+/// wrote can be seen. By every thread, before it reads or writes memory that
+/// another kernel may write or read.
+void createDependencyWait(KernelBuilder &b);
+
 /// Inclusive scan of `value` over the lanes of a warp by an associative
 /// `combine`.
 Value createWarpScan(KernelBuilder &b, Value value, Value lane,
                      function_ref<Value(Value, Value)> combine);
+
+/// One unit of work: some tokens of one expert by some of its outputs. All i32.
+struct WorkTile {
+  Value expert;
+  /// First token row, and one past the last token row of the expert.
+  Value firstRow, endRow;
+  /// Index of the output tile within the expert.
+  Value outputTile;
+};
 
 /// A place in the ring: which stage, and the parity its barrier is in.
 struct RingPosition {
@@ -96,6 +137,8 @@ struct RingPosition {
 
 /// `stages` buffers of shared memory that a producer fills and consumers
 /// drain. Stage s is full when full[s] completes, empty when empty[s] does.
+/// With each stage goes the tile it is a part of, so that only the producer
+/// need know which comes next.
 class Ring {
 public:
   Ring(KernelBuilder &b, const KernelPlan &plan, Value shared);
@@ -111,7 +154,14 @@ public:
 
   void waitEmpty(KernelBuilder &b, RingPosition position) const;
   void waitFull(KernelBuilder &b, RingPosition position) const;
-  void expectBytes(KernelBuilder &b, RingPosition position) const;
+  /// By one thread, into an empty stage: the bytes to come, and their tile.
+  void announce(KernelBuilder &b, RingPosition position, const WorkTile &tile,
+                int64_t bytes) const;
+  /// The same, that no tile comes any more.
+  void announceEnd(KernelBuilder &b, RingPosition position) const;
+  /// The tile of a full stage, and whether there is one.
+  std::pair<WorkTile, Value> getTile(KernelBuilder &b,
+                                     RingPosition position) const;
   /// Gives back the stage before `position`.
   void releasePrevious(KernelBuilder &b, RingPosition position) const;
 
@@ -123,16 +173,7 @@ private:
   void wait(KernelBuilder &b, Value barriers, RingPosition position) const;
 
   const KernelPlan &plan;
-  Value full, empty;
-};
-
-/// One unit of work: some tokens of one expert by some of its outputs.
-struct WorkTile {
-  Value expert;
-  /// First token row, and one past the last token row of the expert.
-  Value firstRow, endRow;
-  /// Index of the output tile within the expert.
-  Value outputTile;
+  Value full, empty, records;
 };
 
 /// Row and tile ranges of the experts, in shared memory, made from whatever
@@ -143,7 +184,7 @@ public:
 
   /// By one whole warp: fills the table from `groups` (a global pointer).
   void build(KernelBuilder &b, Value groups, Value numRows, Value lane) const;
-  /// Number of tiles of all experts, as index.
+  /// Number of tiles of all experts.
   Value getNumTiles(KernelBuilder &b) const;
   /// Tile number `index` of them: experts ascending; within an expert the token
   /// tiles that share weights are neighbours.
@@ -159,6 +200,28 @@ private:
 
   const KernelPlan &plan;
   Value rowStarts, tileStarts;
+};
+
+/// Hands out the numbers of tiles to blocks: to each its own index first, then
+/// whichever is next, so that a block which is slow takes fewer. The counters
+/// are zero between launches; launches of one kernel must not overlap.
+class TileQueue {
+public:
+  explicit TileQueue(LLVM::GlobalOp counters) : counters(counters) {}
+
+  /// Declares a kernel's counters at the builder's insertion point.
+  static LLVM::GlobalOp createCounters(KernelBuilder &b, StringRef name);
+
+  Value getFirst(KernelBuilder &b) const;
+  /// By one thread of the block: a number that no other block gets.
+  Value takeNext(KernelBuilder &b) const;
+  /// By one thread of every block, once, after the last number it takes.
+  void leave(KernelBuilder &b) const;
+
+private:
+  Value getCounter(KernelBuilder &b, int64_t counter) const;
+
+  LLVM::GlobalOp counters;
 };
 
 /// A TMA descriptor of the kernel, seen as nvgpu's type.

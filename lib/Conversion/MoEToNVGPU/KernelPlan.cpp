@@ -203,10 +203,12 @@ LogicalResult KernelPlan::layOutTiles(GroupedMatmulInterface op) {
 }
 
 LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op) {
-  stageBytes = a.getBytes() + b.getBytes();
-  barrierOffset = stages * stageBytes;
-  // A full and an empty barrier a stage, 8 bytes each; then for every expert
-  // and for the end the first row and the first token tile, 4 bytes each.
+  stageBytes = getLoadBytes();
+  // For every stage the 16 bytes of a work tile, a full and an empty barrier, 8
+  // bytes each; then for every expert and for the end the first row and the
+  // first token tile, 4 bytes each.
+  recordOffset = stages * stageBytes;
+  barrierOffset = recordOffset + stages * 16;
   tableOffset = barrierOffset + stages * 2 * 8;
   sharedBytes = tableOffset + (numExperts + 1) * 2 * 4;
   if (sharedBytes <= kMaxSharedBytes)
@@ -214,6 +216,26 @@ LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op) {
   return op->emitOpError("needs ")
          << sharedBytes << " bytes of shared memory with its schedule, but a "
          << "block has " << kMaxSharedBytes << "; choose fewer stages";
+}
+
+SmallVector<int64_t> KernelPlan::getTokenTiles() const {
+  SmallVector<int64_t> tiles;
+  // Unswapped, tokens are the rows of the instruction, of which it has 64.
+  if (isSwapped)
+    for (int64_t tokens = 8; tokens < tileTokens; tokens *= 2)
+      tiles.push_back(tokens);
+  tiles.push_back(tileTokens);
+  return tiles;
+}
+
+KernelPlan KernelPlan::withTokenTile(int64_t tokens) const {
+  KernelPlan plan = *this;
+  if (tokens == tileTokens)
+    return plan;
+  plan.n = tokens;
+  plan.b.extent = tokens;
+  plan.b.boxExtent = gatherType ? 1 : tokens;
+  return plan;
 }
 
 std::string KernelPlan::getKey() const {

@@ -76,10 +76,13 @@ struct KernelPlan {
   SmallVector<WeightBox> weightBoxes;
   /// Slabs of 64 rows a consumer warpgroup accumulates.
   int64_t slabs = 0;
-  /// Tokens, and result columns, of one tile.
+  /// Tokens, at most, and result columns of one tile.
   int64_t tileTokens = 0, tileOutputs = 0;
   int64_t outputTiles = 0, kSteps = 0;
-  int64_t stageBytes = 0, barrierOffset = 0, tableOffset = 0, sharedBytes = 0;
+  /// Bytes of a stage, and where what follows the stages begins in shared
+  /// memory.
+  int64_t stageBytes = 0, recordOffset = 0, barrierOffset = 0, tableOffset = 0,
+          sharedBytes = 0;
 
   bool isGated() const { return gate != Gate::None; }
   const OperandTile &getWeightTile() const { return isSwapped ? a : b; }
@@ -97,6 +100,15 @@ struct KernelPlan {
   }
   /// True if the last tile of an expert has fewer outputs than the others.
   bool hasPartialOutputs() const { return resultColumns % tileOutputs != 0; }
+
+  /// Tokens of the tiles that the kernel has code for, ascending. A tile that
+  /// has fewer than `tileTokens` takes the first of them that holds its tokens:
+  /// it loads and computes no more. Powers of two, and the schedule's own.
+  SmallVector<int64_t> getTokenTiles() const;
+  /// This plan, in the same shared memory, for tiles that hold `tokens`.
+  KernelPlan withTokenTile(int64_t tokens) const;
+  /// Bytes that the loads of one stage bring.
+  int64_t getLoadBytes() const { return a.getBytes() + b.getBytes(); }
 
   /// Equal for two ops that one kernel can serve.
   std::string getKey() const;

@@ -13,40 +13,6 @@
 using namespace mlir;
 using namespace mlir::moe;
 
-namespace {
-
-/// Global memory seen as an array.
-struct GlobalArray {
-  Value pointer;
-  Type element;
-
-  Value getAddress(KernelBuilder &b, Value position) const {
-    Value wide = position;
-    if (position.getType().isInteger(32))
-      wide = arith::ExtUIOp::create(b, b.getI64Type(), position);
-    return LLVM::GEPOp::create(b, pointer.getType(), element, pointer,
-                               ArrayRef<LLVM::GEPArg>{wide});
-  }
-  Value load(KernelBuilder &b, Value position) const {
-    return LLVM::LoadOp::create(b, element, getAddress(b, position));
-  }
-  void store(KernelBuilder &b, Value value, Value position) const {
-    LLVM::StoreOp::create(b, value, getAddress(b, position));
-  }
-};
-
-} // namespace
-
-static Value toF32(KernelBuilder &b, Value value) {
-  if (value.getType().isF32())
-    return value;
-  return arith::ExtFOp::create(b, b.getF32Type(), value);
-}
-
-static Value createI64(KernelBuilder &b, int64_t value) {
-  return arith::ConstantIntOp::create(b, value, 64);
-}
-
 //===----------------------------------------------------------------------===//
 // Dispatch
 //===----------------------------------------------------------------------===//
@@ -221,6 +187,8 @@ LLVM::LLVMFuncOp mlir::moe::createDispatchKernel(KernelBuilder &b,
       /*numReadOnly=*/1, kDispatchThreads);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
+  createDependentsLaunch(b);
+  createDependencyWait(b);
   DispatchKernelBuilder(b, function, indexType, numExperts, topK).create();
   LLVM::ReturnOp::create(b, ValueRange());
   return function;
@@ -243,15 +211,15 @@ createPointwiseKernel(KernelBuilder &b, StringRef name, int64_t numPointers,
       createKernelFunction(b, name, parameters, numReadOnly, kPointwiseThreads);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
+  createDependentsLaunch(b);
+  createDependencyWait(b);
   Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  auto toI64 = [&](Value value) -> Value {
-    return arith::ExtUIOp::create(b, b.getI64Type(), value);
-  };
-  Value position = arith::AddIOp::create(
-      b,
-      arith::MulIOp::create(b, toI64(block), createI64(b, kPointwiseThreads)),
-      toI64(thread));
+  Value position =
+      arith::AddIOp::create(b,
+                            arith::MulIOp::create(b, b.toI64Unsigned(block),
+                                                  b.i64(kPointwiseThreads)),
+                            b.toI64Unsigned(thread));
   SmallVector<Value> arguments(function.getArguments());
   b.createIf(b.compare(arith::CmpIPredicate::ult, position, arguments.back()),
              [&] { body(arguments, position); });
@@ -270,24 +238,20 @@ LLVM::LLVMFuncOp mlir::moe::createCombineKernel(KernelBuilder &b,
         GlobalArray rowOfPair{args[1], shape.index};
         GlobalArray result{args[numReadOnly], shape.result};
         Value numRows = args[numReadOnly + 1];
-        Value columns = createI64(b, shape.columns);
+        Value columns = b.i64(shape.columns);
         Value token = arith::DivUIOp::create(b, position, columns);
         Value column = arith::RemUIOp::create(b, position, columns);
-        Value firstPair =
-            arith::MulIOp::create(b, token, createI64(b, shape.topK));
-        Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+        Value firstPair = arith::MulIOp::create(b, token, b.i64(shape.topK));
+        Value zero = b.f32(0);
         auto loop =
-            scf::ForOp::create(b, createI64(b, 0), createI64(b, shape.topK),
-                               createI64(b, 1), zero);
+            scf::ForOp::create(b, b.i64(0), b.i64(shape.topK), b.i64(1), zero);
         {
           OpBuilder::InsertionGuard guard(b);
           b.setInsertionPointToStart(loop.getBody());
           Value sum = loop.getRegionIterArg(0);
           Value pair =
               arith::AddIOp::create(b, firstPair, loop.getInductionVar());
-          Value row = rowOfPair.load(b, pair);
-          if (row.getType().isInteger(32))
-            row = arith::ExtSIOp::create(b, b.getI64Type(), row);
+          Value row = b.toI64Signed(rowOfPair.load(b, pair));
           // Negative rows are large unsigned ones.
           Value isRow = b.compare(arith::CmpIPredicate::ult, row, numRows);
           auto ifOp = scf::IfOp::create(b, b.getF32Type(), isRow,
@@ -298,20 +262,17 @@ LLVM::LLVMFuncOp mlir::moe::createCombineKernel(KernelBuilder &b,
           b.setInsertionPointToStart(ifOp.thenBlock());
           Value at = arith::AddIOp::create(
               b, arith::MulIOp::create(b, row, columns), column);
-          Value value = toF32(b, rows.load(b, at));
+          Value value = b.toF32(rows.load(b, at));
           if (shape.weights)
             value = arith::MulFOp::create(
                 b, value,
-                toF32(b, GlobalArray{args[2], shape.weights}.load(b, pair)));
+                b.toF32(GlobalArray{args[2], shape.weights}.load(b, pair)));
           scf::YieldOp::create(
               b, arith::AddFOp::create(b, sum, value).getResult());
           b.setInsertionPointToEnd(loop.getBody());
           scf::YieldOp::create(b, ifOp.getResult(0));
         }
-        Value value = loop.getResult(0);
-        if (!shape.result.isF32())
-          value = arith::TruncFOp::create(b, shape.result, value);
-        result.store(b, value, position);
+        result.store(b, b.roundTo(shape.result, loop.getResult(0)), position);
       });
 }
 
@@ -323,12 +284,10 @@ LLVM::LLVMFuncOp mlir::moe::createGatherKernel(KernelBuilder &b, StringRef name,
       b, name, /*numPointers=*/3, /*numReadOnly=*/2, /*numExtra=*/1,
       [&](ValueRange args, Value position) {
         GlobalArray tokens{args[0], element}, gather{args[1], index};
-        Value numColumns = createI64(b, columns);
+        Value numColumns = b.i64(columns);
         Value row = arith::DivUIOp::create(b, position, numColumns);
         Value column = arith::RemUIOp::create(b, position, numColumns);
-        Value token = gather.load(b, row);
-        if (token.getType().isInteger(32))
-          token = arith::ExtSIOp::create(b, b.getI64Type(), token);
+        Value token = b.toI64Signed(gather.load(b, row));
         // Negative indices are large unsigned ones.
         Value isToken = b.compare(arith::CmpIPredicate::ult, token, args[3]);
         auto ifOp = scf::IfOp::create(b, element, isToken,

@@ -13,6 +13,7 @@
 #include "GroupedMatmulKernel.h"
 #include "KernelBuilder.h"
 #include "LayerKernels.h"
+#include "RouteKernel.h"
 
 #include "moe/Conversion/Passes.h"
 #include "moe/Dialect/MoE/Transforms/Transforms.h"
@@ -23,6 +24,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -55,6 +57,7 @@ private:
   LogicalResult convertGroupedMatmul(GroupedMatmulInterface op);
   /// Gives `op` a copy of the rows that it gathers.
   void copyGatheredRows(GroupedMatmulInterface op);
+  LogicalResult convertRoute(RouteOp op);
   LogicalResult convertDispatch(DispatchOp op);
   LogicalResult convertCombine(CombineOp op);
   LogicalResult convertFill(linalg::FillOp op);
@@ -74,7 +77,6 @@ private:
 
   llvm::StringMap<LLVM::LLVMFuncOp> kernels;
   gpu::GPUModuleOp kernelModule;
-  int64_t multiprocessors = 0;
 };
 
 } // namespace
@@ -251,7 +253,8 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
     copyGatheredRows(op);
     plan = KernelPlan::create(op);
   }
-  if (failed(plan))
+  FailureOr<TargetAttr> device = resolveTarget(op, target);
+  if (failed(plan) || failed(device))
     return failure();
   KernelBuilder b(op->getLoc(), OpBuilder(op));
   Value zero = b.index(0);
@@ -260,9 +263,11 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
     return arith::IndexCastOp::create(b, b.getI32Type(), value);
   };
   SmallVector<Value> arguments = {
-      createTensorMap(b, op.getWeights(), plan->getWeightTile(), true),
-      createTensorMap(b, op.getTokens(), plan->getTokenTile(), false),
-      op.getGroups()};
+      createTensorMap(b, op.getWeights(), plan->getWeightTile(), true)};
+  for (int64_t tokens : plan->getTokenTiles())
+    arguments.push_back(createTensorMap(
+        b, op.getTokens(), plan->withTokenTile(tokens).getTokenTile(), false));
+  arguments.push_back(op.getGroups());
   for (Value optional :
        {op.getBias(), op.getGather(), op.getScale(), op.getScatter()})
     if (optional)
@@ -277,7 +282,7 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
                 [&](KernelBuilder &kernelBuilder, StringRef name) {
                   return createGroupedMatmulKernel(kernelBuilder, *plan, name);
                 });
-  launch(b, kernel, createGridSize(b, *plan, numRows, multiprocessors),
+  launch(b, kernel, createGridSize(b, *plan, numRows, device->getSmCount()),
          plan->getNumThreads(), plan->sharedBytes, arguments);
   op->erase();
   return success();
@@ -302,6 +307,64 @@ static LogicalResult verifyOperands(Operation *op, ValueRange matrices) {
       return op->emitOpError("has an operand of type ")
              << matrix.getType()
              << "; the GPU kernel needs rows of a static size";
+  return success();
+}
+
+static Type getElementType(Value memref) {
+  return cast<MemRefType>(memref.getType()).getElementType();
+}
+
+LogicalResult ConvertMoEToNVGPU::convertRoute(RouteOp op) {
+  if (failed(verifyOperands(
+          op, {op.getLogits(), op.getWeightsInit(), op.getIndicesInit()})))
+    return failure();
+  RouteShape shape;
+  shape.logits = cast<FloatType>(getElementType(op.getLogits()));
+  if (op.getBias())
+    shape.bias = cast<FloatType>(getElementType(op.getBias()));
+  shape.weights = cast<FloatType>(getElementType(op.getWeightsInit()));
+  shape.index = cast<IntegerType>(getElementType(op.getIndicesInit()));
+  shape.scoring = op.getScoring();
+  shape.renormalize = op.getRenormalize();
+  shape.numExperts = op.getNumExperts();
+  shape.topK = op.getTopK();
+  shape.sharedExperts = op.getSharedExperts();
+  shape.numGroups = op.getNGroup();
+  shape.topKGroups = op.getTopkGroup();
+  shape.scaling = op.getScaling().convertToFloat();
+  if (shape.numExperts > kMaxRouteExperts || shape.topK > kMaxRouteTopK)
+    return op.emitOpError("chooses ")
+           << shape.topK << " of " << shape.numExperts
+           << " experts; the GPU kernel chooses at most " << kMaxRouteTopK
+           << " of " << kMaxRouteExperts << ": use --target=cpu";
+  if (op.getBias() &&
+      !cast<MemRefType>(op.getBias().getType()).hasStaticShape())
+    return op.emitOpError("has a bias of a dynamic size; the GPU kernel needs "
+                          "it static");
+  std::string key = "route";
+  llvm::raw_string_ostream os(key);
+  os << op->getAttrDictionary();
+  for (Type type : {Type(shape.logits), Type(shape.bias), Type(shape.weights),
+                    Type(shape.index)})
+    os << ',' << type;
+  for (int64_t size : {shape.numExperts, shape.topK})
+    os << ',' << size;
+  LLVM::LLVMFuncOp kernel =
+      getKernel(op, key, "route", [&](KernelBuilder &b, StringRef name) {
+        return createRouteKernel(b, name, shape);
+      });
+  KernelBuilder b(op.getLoc(), OpBuilder(op));
+  Value numTokens = createLeastSize(
+      b, {op.getLogits(), op.getWeightsInit(), op.getIndicesInit()});
+  SmallVector<Value> arguments = {op.getLogits()};
+  if (op.getBias())
+    arguments.push_back(op.getBias());
+  arguments.append({op.getWeightsInit(), op.getIndicesInit(),
+                    arith::IndexCastOp::create(b, b.getI32Type(), numTokens)});
+  launch(b, kernel,
+         arith::CeilDivUIOp::create(b, numTokens, b.index(kRouteTokens)),
+         kRouteTokens * kWarpThreads, 0, arguments);
+  op.erase();
   return success();
 }
 
@@ -346,15 +409,12 @@ LogicalResult ConvertMoEToNVGPU::convertCombine(CombineOp op) {
     matrices.push_back(op.getWeights());
   if (failed(verifyOperands(op, matrices)))
     return failure();
-  auto elementType = [](Value value) {
-    return cast<MemRefType>(value.getType()).getElementType();
-  };
   CombineShape shape;
-  shape.rows = cast<FloatType>(elementType(op.getRows()));
+  shape.rows = cast<FloatType>(getElementType(op.getRows()));
   if (op.getWeights())
-    shape.weights = cast<FloatType>(elementType(op.getWeights()));
-  shape.result = cast<FloatType>(elementType(op.getInit()));
-  shape.index = cast<IntegerType>(elementType(op.getRowOfPair()));
+    shape.weights = cast<FloatType>(getElementType(op.getWeights()));
+  shape.result = cast<FloatType>(getElementType(op.getInit()));
+  shape.index = cast<IntegerType>(getElementType(op.getRowOfPair()));
   shape.topK = cast<MemRefType>(op.getRowOfPair().getType()).getDimSize(1);
   shape.columns = cast<MemRefType>(op.getInit().getType()).getDimSize(1);
   std::string key = "combine";
@@ -456,6 +516,7 @@ LogicalResult ConvertMoEToNVGPU::convertCopy(memref::CopyOp op) {
 LogicalResult ConvertMoEToNVGPU::convert(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](GroupedMatmulInterface op) { return convertGroupedMatmul(op); })
+      .Case([&](RouteOp op) { return convertRoute(op); })
       .Case([&](DispatchOp op) { return convertDispatch(op); })
       .Case([&](CombineOp op) { return convertCombine(op); })
       .Case([&](linalg::FillOp op) { return convertFill(op); })
@@ -466,15 +527,13 @@ LogicalResult ConvertMoEToNVGPU::convert(Operation *op) {
 void ConvertMoEToNVGPU::runOnOperation() {
   kernels.clear();
   kernelModule = nullptr;
-  FailureOr<TargetAttr> resolved = resolveTarget(getOperation(), target);
-  if (failed(resolved))
+  if (failed(resolveTarget(getOperation(), target)))
     return signalPassFailure();
-  multiprocessors = resolved->getSmCount();
-  // Only functions that have grouped matmuls, or parts of a layer, are programs
-  // for the GPU: fills and copies of others stay.
+  // Only functions that have grouped matmuls, or parts of a layer, or are said
+  // to be one are programs for the GPU: fills and copies of others stay.
   SmallVector<Operation *> ops;
   getOperation()->walk([&](func::FuncOp function) {
-    bool isProgram = false;
+    bool isProgram = function->hasAttr(MoEDialect::getProgramAttrName());
     SmallVector<Operation *> candidates;
     function->walk([&](Operation *op) {
       isProgram |= isa_and_nonnull<MoEDialect>(op->getDialect());

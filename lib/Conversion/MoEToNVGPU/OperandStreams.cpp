@@ -83,15 +83,10 @@ Value OperandStreams::loadTokenOfRow(KernelBuilder &b, Value row) const {
   b.setInsertionPointToStart(ifOp.elseBlock());
   scf::YieldOp::create(b, none);
   b.setInsertionPointToStart(ifOp.thenBlock());
-  Value position = arith::ExtUIOp::create(b, b.getI64Type(), row);
-  Value address = LLVM::GEPOp::create(b, gather.getType(), plan.gatherType,
-                                      gather, ArrayRef<LLVM::GEPArg>{position});
-  Value token = LLVM::LoadOp::create(b, plan.gatherType, address);
+  Value token = GlobalArray{gather, plan.gatherType}.load(b, row);
   if (plan.gatherType.getWidth() == 64) {
     Value low = arith::TruncIOp::create(b, b.getI32Type(), token);
-    Value fits =
-        b.compare(arith::CmpIPredicate::eq, token,
-                  arith::ExtSIOp::create(b, b.getI64Type(), low).getResult());
+    Value fits = b.compare(arith::CmpIPredicate::eq, token, b.toI64Signed(low));
     token = b.select(fits, low, none);
   }
   scf::YieldOp::create(b, token);
@@ -104,14 +99,14 @@ void OperandStreams::load(KernelBuilder &b, const Ring &ring,
   Value firstDepth = b.mul(kStep, plan.kStep);
   ring.waitEmpty(b, position);
   if (!gather) {
-    ring.expectBytes(b, position);
+    ring.announce(b, position, tile, plan.getLoadBytes());
     loadWeights(b, ring, position, tile, firstDepth);
     return loadTokens(b, ring, position, tokenRows, firstDepth);
   }
   // The bytes of a lane may arrive before the first lane has announced them:
   // the stage is full only when both have happened.
   b.createIf(b.compare(arith::CmpIPredicate::eq, lane, b.i32(0)), [&] {
-    ring.expectBytes(b, position);
+    ring.announce(b, position, tile, plan.getLoadBytes());
     loadWeights(b, ring, position, tile, firstDepth);
   });
   loadGatheredTokens(b, ring, position, tokenRows, firstDepth);

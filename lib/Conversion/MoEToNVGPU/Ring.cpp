@@ -13,6 +13,7 @@
 #include "KernelBuilder.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::moe;
@@ -34,7 +35,9 @@ static Value createBarrierGroup(KernelBuilder &b, const KernelPlan &plan,
 Ring::Ring(KernelBuilder &b, const KernelPlan &plan, Value shared)
     : plan(plan), full(createBarrierGroup(b, plan, shared, plan.barrierOffset)),
       empty(createBarrierGroup(b, plan, shared,
-                               plan.barrierOffset + 8 * plan.stages)) {}
+                               plan.barrierOffset + 8 * plan.stages)),
+      records(b.sharedView(shared, b.index(plan.recordOffset), {plan.stages},
+                           VectorType::get(4, b.getI32Type()))) {}
 
 void Ring::initBarriers(KernelBuilder &b) const {
   auto loop =
@@ -80,10 +83,35 @@ void Ring::waitFull(KernelBuilder &b, RingPosition position) const {
   wait(b, full, position);
 }
 
-void Ring::expectBytes(KernelBuilder &b, RingPosition position) const {
+void Ring::announce(KernelBuilder &b, RingPosition position,
+                    const WorkTile &tile, int64_t bytes) const {
+  Value stage = b.toIndex(position.stage);
+  Value record = vector::FromElementsOp::create(
+      b, VectorType::get(4, b.getI32Type()),
+      ValueRange{tile.expert, tile.firstRow, tile.endRow, tile.outputTile});
+  memref::StoreOp::create(b, record, records, stage);
   // A box counts whole, whatever part of it lies outside the tensor.
-  nvgpu::MBarrierArriveExpectTxOp::create(b, full, b.index(plan.stageBytes),
-                                          b.toIndex(position.stage), Value());
+  nvgpu::MBarrierArriveExpectTxOp::create(b, full, b.index(bytes), stage,
+                                          Value());
+}
+
+void Ring::announceEnd(KernelBuilder &b, RingPosition position) const {
+  Value stage = b.toIndex(position.stage);
+  Value record = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(VectorType::get(4, b.getI32Type()), -1));
+  memref::StoreOp::create(b, record, records, stage);
+  nvgpu::MBarrierArriveOp::create(
+      b, nvgpu::MBarrierTokenType::get(b.getContext()), full, stage);
+}
+
+std::pair<WorkTile, Value> Ring::getTile(KernelBuilder &b,
+                                         RingPosition position) const {
+  Value record = memref::LoadOp::create(b, records, b.toIndex(position.stage));
+  auto extract = [&](int64_t i) -> Value {
+    return vector::ExtractOp::create(b, record, ArrayRef<int64_t>{i});
+  };
+  WorkTile tile{extract(0), extract(1), extract(2), extract(3)};
+  return {tile, b.compare(arith::CmpIPredicate::ne, tile.expert, b.i32(-1))};
 }
 
 void Ring::releasePrevious(KernelBuilder &b, RingPosition position) const {

@@ -39,6 +39,8 @@
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir {
 namespace moe {
@@ -65,6 +67,8 @@ static constexpr int32_t kMNMajorStep = (16 * 128) >> 4;
 
 static constexpr int64_t kWgmmaRows = 64;
 static constexpr int64_t kWgmmaDepth = 16;
+/// Elements in one row of the 128-byte swizzle.
+static constexpr int64_t kMaxContraction = 64;
 static constexpr int64_t kMaxWgmmaN = 256;
 /// With the narrowest product, of eight columns, one row is 1/16 of a register
 /// of a thread, which has less than 256.
@@ -98,38 +102,125 @@ void mlir::moe::populateNVGPUWarpgroupTypeConversions(
       [](nvgpu::TensorMapDescriptorType type) -> Type { return type; });
 }
 
-Value mlir::moe::createAccumulatorBarrier(OpBuilder &builder, Location loc,
-                                          Value accumulator) {
+/// Passes each slab of `accumulator` through volatile inline assembly of which
+/// `getText` makes the text and the constraints from the number of registers.
+static Value createSlabAsm(
+    OpBuilder &builder, Location loc, Value accumulator,
+    function_ref<std::pair<std::string, std::string>(size_t)> getText) {
   auto structType = cast<LLVM::LLVMStructType>(accumulator.getType());
   for (auto [i, type] : llvm::enumerate(structType.getBody())) {
     auto slabType = cast<LLVM::LLVMStructType>(type);
     SmallVector<int64_t> position = {static_cast<int64_t>(i)};
     SmallVector<Value> registers;
-    SmallVector<std::string> outputs, ties;
-    for (int64_t r = 0, e = slabType.getBody().size(); r < e; ++r) {
+    for (int64_t r = 0, e = slabType.getBody().size(); r < e; ++r)
       registers.push_back(LLVM::ExtractValueOp::create(
           builder, loc, accumulator,
           ArrayRef<int64_t>{static_cast<int64_t>(i), r}));
-      outputs.push_back("=f");
-      ties.push_back(std::to_string(r));
-    }
-    outputs.append(ties);
-    Value pinned =
+    auto [text, constraints] = getText(registers.size());
+    Value results =
         LLVM::InlineAsmOp::create(
-            builder, loc, TypeRange(slabType), registers,
-            /*asm_string=*/"", /*constraints=*/llvm::join(outputs, ","),
+            builder, loc, TypeRange(slabType), registers, text, constraints,
             /*has_side_effects=*/true, /*is_align_stack=*/false,
             LLVM::tailcallkind::TailCallKind::None,
             /*asm_dialect=*/LLVM::AsmDialectAttr{},
             /*operand_attrs=*/ArrayAttr{})
             .getResult(0);
-    accumulator = LLVM::InsertValueOp::create(builder, loc, accumulator, pinned,
-                                              position);
+    accumulator = LLVM::InsertValueOp::create(builder, loc, accumulator,
+                                              results, position);
   }
   return accumulator;
 }
 
+Value mlir::moe::createAccumulatorBarrier(OpBuilder &builder, Location loc,
+                                          Value accumulator) {
+  return createSlabAsm(builder, loc, accumulator, [](size_t numRegisters) {
+    SmallVector<std::string> constraints(numRegisters, "=f");
+    for (size_t i = 0; i < numRegisters; ++i)
+      constraints.push_back(std::to_string(i));
+    return std::pair(std::string(), llvm::join(constraints, ","));
+  });
+}
+
+Value mlir::moe::createAccumulatorCopy(OpBuilder &builder, Location loc,
+                                       Value accumulator) {
+  return createSlabAsm(builder, loc, accumulator, [](size_t numRegisters) {
+    SmallVector<std::string> constraints(numRegisters, "=&f");
+    constraints.append(numRegisters, "f");
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    for (size_t i = 0; i < numRegisters; ++i)
+      os << "mov.b32 $" << i << ", $" << i + numRegisters << ";\n";
+    return std::pair(text, llvm::join(constraints, ","));
+  });
+}
+
+/// Why no product accumulates in `type`, or nothing.
+static std::optional<std::string>
+getObstacle(nvgpu::WarpgroupAccumulatorType type) {
+  if (convertAccumulatorType(type))
+    return std::nullopt;
+  return llvm::formatv("accumulates {0}; needs a multiple of {1} rows up to "
+                       "{2} and a multiple of 8 columns up to {3}",
+                       type.getFragmented(), kWgmmaRows, kMaxAccumulatorRows,
+                       kMaxWgmmaN);
+}
+
+/// Why `op` cannot be lowered here, or nothing.
+static std::optional<std::string>
+getObstacle(nvgpu::WarpgroupMmaInitAccumulatorOp op) {
+  return getObstacle(op.getMatrixC().getType());
+}
+
+static std::optional<std::string> getObstacle(nvgpu::WarpgroupMmaOp op) {
+  MemRefType a = op.getDescriptorA().getType().getTensor();
+  Type element = a.getElementType();
+  if (!element.isF16() && !element.isBF16())
+    return llvm::formatv("needs f16 or bf16 operands, got {0}", element);
+  VectorType fragment = op.getMatrixC().getType().getFragmented();
+  if (!fragment.getElementType().isF32())
+    return llvm::formatv("needs an f32 accumulator, got {0}",
+                         fragment.getElementType());
+  int64_t m = a.getDimSize(0), k = a.getDimSize(1);
+  if (!a.hasStaticShape() || m % kWgmmaRows != 0 || k % kWgmmaDepth != 0 ||
+      k > kMaxContraction)
+    return llvm::formatv("needs an A of a multiple of {0} rows and a multiple "
+                         "of {1} columns up to {2}, got {3}",
+                         kWgmmaRows, kWgmmaDepth, kMaxContraction, a);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(a.getStridesAndOffset(strides, offset)) ||
+      !llvm::is_contained(strides, 1))
+    return llvm::formatv("needs an A that is contiguous in one dimension, "
+                         "got {0}",
+                         a);
+  return getObstacle(op.getMatrixC().getType());
+}
+
 namespace {
+
+/// What the types of a nvgpu.warpgroup.mma without obstacles say about its
+/// operands.
+struct MmaShape {
+  explicit MmaShape(nvgpu::WarpgroupMmaOp op) {
+    MemRefType a = op.getDescriptorA().getType().getTensor();
+    m = a.getDimSize(0);
+    n = op.getDescriptorB().getType().getTensor().getDimSize(1);
+    k = a.getDimSize(1);
+    // The type of A says how it is stored. That of B, which the op insists on
+    // being [K x N], does not; there the transposeB flag means MN-major.
+    aIsKMajor = a.getStridesAndOffset().first.back() == 1;
+    bIsKMajor = !op.getTransposeB();
+    elementType = a.getElementType().isF16() ? NVVM::WGMMATypes::f16
+                                             : NVVM::WGMMATypes::bf16;
+  }
+
+  int64_t getSteps() const { return k / kWgmmaDepth; }
+  int64_t getSlabs() const { return m / kWgmmaRows; }
+
+  int64_t m, n, k;
+  bool aIsKMajor, bIsKMajor;
+  NVVM::WGMMATypes elementType;
+};
 
 struct GenerateDescriptorLowering
     : ConvertOpToLLVMPattern<nvgpu::WarpgroupGenerateDescriptorOp> {
@@ -138,9 +229,6 @@ struct GenerateDescriptorLowering
   LogicalResult
   matchAndRewrite(nvgpu::WarpgroupGenerateDescriptorOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (op.getTensorMap().getType().getSwizzle() !=
-        nvgpu::TensorMapSwizzleKind::SWIZZLE_128B)
-      return rewriter.notifyMatchFailure(op, "needs the 128-byte swizzle");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto memrefType = cast<MemRefType>(op.getTensor().getType());
     Value pointer =
@@ -166,19 +254,12 @@ struct InitAccumulatorLowering
   LogicalResult
   matchAndRewrite(nvgpu::WarpgroupMmaInitAccumulatorOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    Type type = getTypeConverter()->convertType(op.getMatrixC().getType());
-    if (!type)
-      return rewriter.notifyMatchFailure(op, "no product has this shape");
-    rewriter.replaceOpWithNewOp<LLVM::ZeroOp>(op, type);
+    if (std::optional<std::string> obstacle = getObstacle(op))
+      return rewriter.notifyMatchFailure(op, *obstacle);
+    rewriter.replaceOpWithNewOp<LLVM::ZeroOp>(
+        op, getTypeConverter()->convertType(op.getMatrixC().getType()));
     return success();
   }
-};
-
-/// What the types of a nvgpu.warpgroup.mma say about its operands.
-struct MmaShape {
-  int64_t m, n, k;
-  bool aIsKMajor, bIsKMajor;
-  NVVM::WGMMATypes elementType;
 };
 
 struct MmaLowering : ConvertOpToLLVMPattern<nvgpu::WarpgroupMmaOp> {
@@ -187,16 +268,16 @@ struct MmaLowering : ConvertOpToLLVMPattern<nvgpu::WarpgroupMmaOp> {
   LogicalResult
   matchAndRewrite(nvgpu::WarpgroupMmaOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    FailureOr<MmaShape> shape = getShape(op, rewriter);
-    if (failed(shape))
-      return failure();
+    if (std::optional<std::string> obstacle = getObstacle(op))
+      return rewriter.notifyMatchFailure(op, *obstacle);
+    MmaShape shape(op);
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value accumulator =
         createAccumulatorBarrier(rewriter, op.getLoc(), adaptor.getMatrixC());
     NVVM::WgmmaFenceAlignedOp::create(b);
-    for (int64_t step = 0; step < shape->k / kWgmmaDepth; ++step)
-      for (int64_t slab = 0; slab < shape->m / kWgmmaRows; ++slab)
-        accumulator = createMma(b, *shape, adaptor, accumulator, step, slab);
+    for (int64_t step = 0; step < shape.getSteps(); ++step)
+      for (int64_t slab = 0; slab < shape.getSlabs(); ++slab)
+        accumulator = createMma(b, shape, adaptor, accumulator, step, slab);
     NVVM::WgmmaGroupSyncAlignedOp::create(b);
     NVVM::WgmmaWaitGroupSyncOp::create(b, op.getWaitGroup());
     if (op.getWaitGroup() == 0)
@@ -207,35 +288,6 @@ struct MmaLowering : ConvertOpToLLVMPattern<nvgpu::WarpgroupMmaOp> {
   }
 
 private:
-  static FailureOr<MmaShape> getShape(nvgpu::WarpgroupMmaOp op,
-                                      ConversionPatternRewriter &rewriter) {
-    MemRefType a = op.getDescriptorA().getType().getTensor();
-    MemRefType b = op.getDescriptorB().getType().getTensor();
-    MmaShape shape;
-    shape.m = a.getDimSize(0);
-    shape.k = a.getDimSize(1);
-    shape.n = b.getDimSize(1);
-    Type element = a.getElementType();
-    if (!element.isF16() && !element.isBF16())
-      return rewriter.notifyMatchFailure(op, "needs f16 or bf16 operands");
-    shape.elementType =
-        element.isF16() ? NVVM::WGMMATypes::f16 : NVVM::WGMMATypes::bf16;
-    if (!op.getMatrixC().getType().getFragmented().getElementType().isF32())
-      return rewriter.notifyMatchFailure(op, "needs an f32 accumulator");
-    if (shape.m % kWgmmaRows != 0 || shape.k % kWgmmaDepth != 0 || shape.k > 64)
-      return rewriter.notifyMatchFailure(
-          op, "needs M a multiple of 64 and K a multiple of 16 up to 64");
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    if (failed(a.getStridesAndOffset(strides, offset)))
-      return rewriter.notifyMatchFailure(op, "needs a strided A");
-    // The type of A says how it is stored. That of B, which the op insists on
-    // being [K x N], does not; there the transposeB flag means MN-major.
-    shape.aIsKMajor = strides.back() == 1;
-    shape.bIsKMajor = !op.getTransposeB();
-    return shape;
-  }
-
   /// Adds `offset` (units of 16 bytes) to a descriptor's low word and puts the
   /// constant high word beside it: in two 32-bit halves, because ptxas drops
   /// the high word of 64-bit arithmetic.
@@ -289,6 +341,8 @@ struct ConvertNVGPUWarpgroupToNVVM
     : public moe::impl::ConvertNVGPUWarpgroupToNVVMBase<
           ConvertNVGPUWarpgroupToNVVM> {
   void runOnOperation() override {
+    if (failed(checkOps()))
+      return signalPassFailure();
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
     LLVMTypeConverter converter(context, options);
@@ -320,6 +374,31 @@ struct ConvertNVGPUWarpgroupToNVVM
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))
       signalPassFailure();
+  }
+
+private:
+  /// Counts the ops, and says of the first that cannot be lowered why that is,
+  /// which the conversion itself would not.
+  LogicalResult checkOps() {
+    WalkResult result = getOperation()->walk([this](Operation *op) {
+      auto obstacle =
+          llvm::TypeSwitch<Operation *, std::optional<std::string>>(op)
+              .Case<nvgpu::WarpgroupMmaInitAccumulatorOp,
+                    nvgpu::WarpgroupMmaOp>(
+                  [](auto op) { return getObstacle(op); })
+              .Default(std::nullopt);
+      if (obstacle) {
+        op->emitOpError(*obstacle);
+        return WalkResult::interrupt();
+      }
+      if (auto mma = dyn_cast<nvgpu::WarpgroupMmaOp>(op)) {
+        MmaShape shape(mma);
+        ++numMmas;
+        numInstructions += shape.getSteps() * shape.getSlabs();
+      }
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
   }
 };
 

@@ -17,9 +17,9 @@
 // CHECK-NEXT: %[[VALUE:.+]] = llvm.extractvalue %{{.+}}[0, 0]
 // CHECK-NEXT: arith.cmpi ult, %[[OUTPUT:.+]], %c72_i32
 // CHECK-NEXT: scf.if
+// CHECK-NEXT: %[[ROUNDED:.+]] = arith.truncf %[[VALUE]] : f32 to bf16
 // CHECK-NEXT: %[[COLUMN:.+]] = arith.extui %[[OUTPUT]] : i32 to i64
 // CHECK-NEXT: %[[ADDRESS:.+]] = llvm.getelementptr %[[POINTER]][%[[COLUMN]]]
-// CHECK-NEXT: %[[ROUNDED:.+]] = arith.truncf %[[VALUE]] : f32 to bf16
 // CHECK-NEXT: llvm.store %[[ROUNDED]], %[[ADDRESS]] : bf16, !llvm.ptr<1>
 // CHECK: llvm.extractvalue %{{.+}}[0, 2]
 // CHECK: llvm.extractvalue %{{.+}}[0, 1]

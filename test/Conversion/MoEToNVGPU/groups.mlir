@@ -35,8 +35,8 @@ func.func @offsets(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref
 // CHECK-LABEL: llvm.func @grouped_matmul_0
 // CHECK-SAME: %[[R:[^,:]+]]: i32)
 // CHECK: %[[OFFSET:.+]] = llvm.load %{{.+}} : !llvm.ptr<1> -> i64
-// CHECK: %[[LIMIT:.+]] = arith.extui %[[R]] : i32 to i64
 // CHECK: %[[POSITIVE:.+]] = arith.maxsi %[[OFFSET]], %c0_i64
+// CHECK: %[[LIMIT:.+]] = arith.extui %[[R]] : i32 to i64
 // CHECK: %[[CLAMPED:.+]] = arith.minsi %[[POSITIVE]], %[[LIMIT]]
 // CHECK: arith.trunci %[[CLAMPED]] : i64 to i32
 func.func @offsets_i64(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi64>, %y: memref<?x64xbf16>) {
@@ -83,8 +83,9 @@ func.func @sizes_i64(%x: memref<?x64xbf16>, %w: memref<40x64x64xbf16>, %sizes: m
 // tiles that share weights are neighbours.
 // CHECK-LABEL: llvm.func @grouped_matmul_swapped_0
 // CHECK: nvvm.setmaxregister decrease
-// CHECK: scf.for %[[INDEX:.+]] = %{{.+}} to %{{.+}} step
-// CHECK-NEXT: arith.divui %[[INDEX]], %c3
+// CHECK: scf.while
+// CHECK: } do {
+// CHECK: arith.divui %{{.+}}, %c3_i32
 // CHECK-COUNT-9: arith.cmpi ule
 // CHECK-NOT: arith.cmpi ule
 // CHECK: %[[OUTPUT_TILE:.+]] = arith.divui %[[LOCAL:.+]], %[[TOKEN_TILES:.+]] : i32

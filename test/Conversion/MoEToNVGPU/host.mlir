@@ -20,7 +20,7 @@ func.func @launch(%x: memref<?x64xbf16>, %w: memref<4x200x64xbf16>, %off: memref
   // CHECK: %[[R32:.+]] = arith.index_cast %[[R]] : index to i32
   // CHECK: %[[TILES:.+]] = arith.muli %[[R]], %c4
   // CHECK: %[[GRID:.+]] = arith.minui %[[TILES]], %c132
-  // CHECK: gpu.launch_func @moe_kernels::@grouped_matmul_swapped_0 blocks in (%[[GRID]], %c1, %c1) threads in (%c256, %c1, %c1) dynamic_shared_memory_size %c18504_i32
+  // CHECK: gpu.launch_func @moe_kernels::@grouped_matmul_swapped_0 blocks in (%[[GRID]], %c1, %c1) threads in (%c256, %c1, %c1) dynamic_shared_memory_size %c18536_i32
   // CHECK-SAME: args(%[[WMAP]] : {{.+}}, %[[XMAP]] : {{.+}}, %[[OFF]] : memref<5xi32>, %[[Y]] : memref<?x200xbf16>, %[[R32]] : i32)
   moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
                               schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 2, warpgroups = 1>}

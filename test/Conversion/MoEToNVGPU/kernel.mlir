@@ -7,40 +7,56 @@
 // CHECK-NEXT: memref.global @moe_shared_memory : memref<0xi8, #gpu.address_space<workgroup>> {alignment = 1024 : i64}
 // Tensor maps by value, where TMA reads them; 2 consumer warpgroups and one
 // producer.
+// CHECK-NEXT: llvm.mlir.global internal @grouped_matmul_swapped_0_counters(dense<0> : tensor<2xi32>) {addr_space = 1 : i32} : !llvm.array<2 x i32>
 // CHECK-NEXT: llvm.func @grouped_matmul_swapped_0(%[[WEIGHTS:[^:]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %[[TOKENS:[^:]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %[[GROUPS:[^:]+]]: !llvm.ptr<1> {llvm.readonly}, %[[RESULT:[^:]+]]: !llvm.ptr<1>, %[[ROWS:[^:]+]]: i32)
 // CHECK-SAME: gpu.kernel
 // CHECK-SAME: nvvm.kernel
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
 
-// Shared memory: 3 stages of (128 + 16) rows of 128 bytes, 3 full and 3 empty
-// barriers, first rows and first tiles of 4 experts and of the end.
-// CHECK: memref.view %{{.+}}[%c55296][] : {{.*}} to memref<3xi64,
+// Shared memory: 3 stages of (128 + 16) rows of 128 bytes, the tile of each, 3
+// full and 3 empty barriers, first rows and first tiles of 4 experts and of the
+// end.
+// CHECK: memref.view %{{.+}}[%c55344][] : {{.*}} to memref<3xi64,
 // CHECK: %[[FULL:.+]] = builtin.unrealized_conversion_cast {{.*}} to !nvgpu.mbarrier.group<memorySpace = #gpu.address_space<workgroup>, num_barriers = 3>
-// CHECK: memref.view %{{.+}}[%c55320][] : {{.*}} to memref<3xi64,
+// CHECK: memref.view %{{.+}}[%c55368][] : {{.*}} to memref<3xi64,
 // CHECK: %[[EMPTY:.+]] = builtin.unrealized_conversion_cast {{.*}} to !nvgpu.mbarrier.group
-// CHECK: %[[ROW_STARTS:.+]] = memref.view %{{.+}}[%c55344][] : {{.*}} to memref<5xi32,
-// CHECK: %[[TILE_STARTS:.+]] = memref.view %{{.+}}[%c55364][] : {{.*}} to memref<5xi32,
+// CHECK: %[[RECORDS:.+]] = memref.view %{{.+}}[%c55296][] : {{.*}} to memref<3xvector<4xi32>,
+// CHECK: %[[ROW_STARTS:.+]] = memref.view %{{.+}}[%c55392][] : {{.*}} to memref<5xi32,
+// CHECK: %[[TILE_STARTS:.+]] = memref.view %{{.+}}[%c55412][] : {{.*}} to memref<5xi32,
+
+// The next kernel of the stream may start; this one touches no memory of
+// others before the kernels ahead of it have ended.
+// CHECK: nvvm.griddepcontrol launch_dependents
 
 // A stage is full after the producer's arrival, empty after both consumers'.
 // CHECK: nvvm.elect.sync
 // CHECK: nvgpu.mbarrier.init %[[FULL]][%{{.+}}], %c1 :
 // CHECK: nvgpu.mbarrier.init %[[EMPTY]][%{{.+}}], %c2 :
 // CHECK: nvvm.fence.mbarrier.init
+// CHECK-NOT: !llvm.ptr<1> ->
+// CHECK: nvvm.griddepcontrol wait
 // CHECK: llvm.load %{{.+}} : !llvm.ptr<1> -> i32
 // CHECK: gpu.barrier
 
-// The producer: empty stage, bytes to come, loads. Its first wait passes.
+// The producer takes tiles, the first by the index of its block, and the next
+// before it loads one. Empty stage, what is to come, loads; the first wait
+// passes.
 // CHECK: scf.if
 // CHECK-NEXT: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.elect.sync
+// CHECK: %[[TOKEN_TILES:.+]] = memref.load %[[TILE_STARTS]][%c4]
+// CHECK: %[[NUM_TILES:.+]] = arith.muli %[[TOKEN_TILES]], %c2_i32
 // CHECK: %[[BLOCK:.+]] = nvvm.read.ptx.sreg.ctaid.x
-// CHECK: %[[FIRST:.+]] = arith.index_castui %[[BLOCK]]
+// CHECK: %[[PRODUCED:.+]]:3 = scf.while (%[[TILE:.+]] = %[[BLOCK]], %{{.+}} = %c0_i32, %{{.+}} = %c1_i32)
+// CHECK: arith.cmpi ult, %[[TILE]], %[[NUM_TILES]]
+// CHECK: } do {
+// CHECK: %[[TAKEN:.+]] = llvm.atomicrmw add %{{.+}}, %c1_i32 syncscope("device") monotonic
 // CHECK: %[[BLOCKS:.+]] = nvvm.read.ptx.sreg.nctaid.x
-// CHECK: %[[STEP:.+]] = arith.index_castui %[[BLOCKS]]
-// CHECK: scf.for %{{.+}} = %[[FIRST]] to %{{.+}} step %[[STEP]] iter_args(%{{.+}} = %c0_i32, %{{.+}} = %c1_i32)
+// CHECK: %[[NEXT_TILE:.+]] = arith.addi %[[TAKEN]], %[[BLOCKS]]
 // CHECK: scf.for %{{.+}} = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%[[STAGE:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
 // CHECK: %[[PARITY:.+]] = arith.trunci %[[PHASE]] : i32 to i1
 // CHECK: nvgpu.mbarrier.try_wait.parity %[[EMPTY]][%{{.+}}], %[[PARITY]],
+// CHECK: memref.store %{{.+}}, %[[RECORDS]]
 // CHECK: nvgpu.mbarrier.arrive.expect_tx %[[FULL]][%{{.+}}], %c18432
 // CHECK: nvgpu.tma.async.load {{.*}}, %[[FULL]][
 // CHECK: nvgpu.tma.async.load {{.*}}, %[[FULL]][
@@ -50,12 +66,29 @@
 // CHECK: %[[FLIPPED:.+]] = arith.xori %[[PHASE]], %c1_i32
 // CHECK: arith.select %[[WRAPS]], %c0_i32, %[[NEXT]]
 // CHECK: arith.select %[[WRAPS]], %[[FLIPPED]], %[[PHASE]]
+// CHECK: scf.yield %[[NEXT_TILE]],
+// A stage that has no tile ends the consumers' work. The last block to come
+// here sets the counters back.
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[EMPTY]]
+// CHECK: memref.store %cst{{.*}}, %[[RECORDS]][%{{.+}}]
+// CHECK: nvgpu.mbarrier.arrive %[[FULL]]
+// CHECK: llvm.fence syncscope("device") acq_rel
+// CHECK: %[[LAST:.+]] = arith.subi %{{.+}}, %c1_i32
+// CHECK: %[[LEFT:.+]] = llvm.atomicrmw uinc_wrap %{{.+}}, %[[LAST]] syncscope("device") monotonic
+// CHECK: arith.cmpi eq, %[[LEFT]], %[[LAST]]
+// CHECK: llvm.fence syncscope("device") acq_rel
+// CHECK: llvm.store %c0_i32,
 
 // The consumers: full stage, matrix instructions, the stage before given back;
 // the tile is stored while the producer runs ahead.
 // CHECK: } else {
 // CHECK-NEXT: nvvm.setmaxregister increase 224
-// CHECK: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} iter_args(%{{.+}} = %c0_i32, %{{.+}} = %c0_i32)
+// CHECK: scf.while (%{{.+}} = %c0_i32, %{{.+}} = %c0_i32)
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[FULL]]
+// CHECK: %[[RECORD:.+]] = memref.load %[[RECORDS]]
+// CHECK: %[[EXPERT:.+]] = vector.extract %[[RECORD]][0]
+// CHECK: arith.cmpi ne, %[[EXPERT]], %c-1_i32
+// CHECK: } do {
 // CHECK: %[[ZERO:.+]] = nvgpu.warpgroup.mma.init.accumulator
 // CHECK: scf.for %[[K:.+]] = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%{{.+}} = %[[ZERO]],
 // CHECK: nvgpu.mbarrier.try_wait.parity %[[FULL]]

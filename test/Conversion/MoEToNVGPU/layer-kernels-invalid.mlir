@@ -124,3 +124,35 @@ func.func @too_many_experts_of_a_token(%i: memref<?x4294967296xi32>, %t: memref<
   moe.dispatch ins(%i : memref<?x4294967296xi32>) outs(%t, %r, %o : memref<?xi32>, memref<?x4294967296xi32>, memref<9xi32>)
   return
 }
+
+// -----
+
+func.func @strided_logits(%l: memref<?x8xf32, strided<[16, 1]>>, %w: memref<?x2xf32>, %i: memref<?x2xi32>) {
+  // expected-error @below {{'moe.route' op has an operand of type 'memref<?x8xf32, strided<[16, 1]>>'; the GPU kernel needs contiguous memrefs}}
+  moe.route ins(%l : memref<?x8xf32, strided<[16, 1]>>) outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
+  return
+}
+
+// -----
+
+func.func @route_of_too_many_experts(%l: memref<?x1025xf32>, %w: memref<?x2xf32>, %i: memref<?x2xi32>) {
+  // expected-error @below {{'moe.route' op chooses 2 of 1025 experts; the GPU kernel chooses at most 128 of 1024: use --target=cpu}}
+  moe.route ins(%l : memref<?x1025xf32>) outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
+  return
+}
+
+// -----
+
+func.func @too_many_choices(%l: memref<?x256xf32>, %w: memref<?x129xf32>, %i: memref<?x129xi32>) {
+  // expected-error @below {{'moe.route' op chooses 129 of 256 experts; the GPU kernel chooses at most 128 of 1024: use --target=cpu}}
+  moe.route ins(%l : memref<?x256xf32>) outs(%w, %i : memref<?x129xf32>, memref<?x129xi32>)
+  return
+}
+
+// -----
+
+func.func @dynamic_bias(%l: memref<?x8xf32>, %b: memref<?xf32>, %w: memref<?x2xf32>, %i: memref<?x2xi32>) {
+  // expected-error @below {{'moe.route' op has a bias of a dynamic size; the GPU kernel needs it static}}
+  moe.route ins(%l : memref<?x8xf32>) bias(%b : memref<?xf32>) outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
+  return
+}

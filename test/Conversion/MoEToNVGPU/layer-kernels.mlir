@@ -13,6 +13,8 @@
 // CHECK: %[[MIN32:.+]] = arith.index_cast %[[MIN]] : index to i32
 // CHECK: gpu.launch_func @moe_kernels::@dispatch_0 blocks in (%c1, %c1, %c1) threads in (%c1024, %c1, %c1) dynamic_shared_memory_size %c128_i32 args(%[[I]] : memref<?x2xi32>, %[[T]] : memref<?xi32>, %[[P]] : memref<?x2xi32>, %[[O]] : memref<9xi32>, %[[MIN32]] : i32)
 // CHECK: llvm.func @dispatch_0(%arg0: !llvm.ptr<1> {llvm.readonly}, %arg1: !llvm.ptr<1>, %arg2: !llvm.ptr<1>, %arg3: !llvm.ptr<1>, %arg4: i32)
+// CHECK-NOT: llvm.load
+// CHECK: nvvm.griddepcontrol wait
 // CHECK: %[[THREAD:.+]] = nvvm.read.ptx.sreg.tid.x
 // Count the pairs of the thread's expert, then those of the experts before.
 // CHECK: scf.for %{{.+}} = %c0_i32 to %arg4 step %c1_i32
@@ -66,6 +68,8 @@ func.func @dispatch_many(%i: memref<?x4xi64>, %t: memref<?xi32>, %p: memref<?x4x
 // CHECK: %[[BLOCKS:.+]] = arith.ceildivui %[[ELEMENTS]], %c256
 // CHECK: gpu.launch_func @moe_kernels::@combine_0 blocks in (%[[BLOCKS]], %c1, %c1) threads in (%c256, %c1, %c1) dynamic_shared_memory_size %c0_i32 args(%[[R]] : {{[^,]+}}, %[[P]] : {{[^,]+}}, %[[W]] : {{[^,]+}}, %[[Y]] : {{[^,]+}}, %[[ROWS64]] : i64, %[[ELEMENTS64]] : i64)
 // CHECK: llvm.func @combine_0(%arg0: !llvm.ptr<1> {llvm.readonly}, %arg1: !llvm.ptr<1> {llvm.readonly}, %arg2: !llvm.ptr<1> {llvm.readonly}, %arg3: !llvm.ptr<1>, %arg4: i64, %arg5: i64)
+// CHECK-NOT: llvm.load
+// CHECK: nvvm.griddepcontrol wait
 // CHECK: arith.cmpi ult, %[[POSITION:.+]], %arg5
 // CHECK: arith.divui %[[POSITION]], %c64_i64
 // CHECK: scf.for %{{.+}} = %c0_i64 to %c2_i64 step %c1_i64 iter_args(%[[SUM:.+]] = %cst)
@@ -150,6 +154,12 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK: llvm.func @grouped_matmul_swapped_0({{.*}}, %arg2: !llvm.ptr<1> {llvm.readonly}, %arg3: !llvm.ptr<1> {llvm.readonly}, %arg4: !llvm.ptr<1>, %[[R:.+]]: i32)
 // CHECK: nvvm.setmaxregister decrease
 // CHECK-NOT: nvvm.elect.sync
+// One lane takes the next tile for all.
+// CHECK: scf.while
+// CHECK: %[[IS_FIRST:.+]] = arith.cmpi eq, %{{.+}}, %c0_i32
+// CHECK: %[[TAKEN:.+]] = scf.if %[[IS_FIRST]] -> (i32)
+// CHECK: llvm.atomicrmw add
+// CHECK: gpu.shuffle idx %[[TAKEN]]
 // Indices of 64 bits that do not fit 32 name no token.
 // CHECK: arith.cmpi ult, %{{.+}}, %[[R]]
 // CHECK: llvm.getelementptr %arg3[
@@ -159,7 +169,7 @@ func.func @not_a_program(%y: memref<8xf32>, %z: memref<8xf32>) {
 // CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[INDEX]], %[[SIGNED]]
 // CHECK: arith.select %[[FITS]], %[[LOW]], %c-1_i32
 // One lane announces the bytes of the stage, (320 + 40) rows, and the weights.
-// CHECK: arith.cmpi eq, %{{.+}}, %c0_i32
+// CHECK: scf.if %[[IS_FIRST]] {
 // CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c46080
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64x64xbf16,
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64xbf16,

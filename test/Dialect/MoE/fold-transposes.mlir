@@ -1,6 +1,8 @@
 // RUN: moe-opt %s --moe-fold-transposes --split-input-file | FileCheck %s
 // A second run finds nothing.
 // RUN: moe-opt %s --moe-fold-transposes --moe-fold-transposes --split-input-file | FileCheck %s
+// RUN: moe-opt %s --moe-fold-transposes --split-input-file -o /dev/null \
+// RUN:   --remarks-filter='moe.*' --verify-diagnostics
 
 // CHECK-LABEL: func @swapped_by_the_pass
 // CHECK-SAME: (%[[X:.+]]: tensor<64x768xbf16>, %[[W:.+]]: tensor<128x2048x768xbf16>, %[[OFF:.+]]: tensor<129xi32>, %[[Y:.+]]: tensor<64x2048xbf16>)
@@ -16,6 +18,8 @@ func.func @swapped_by_the_pass(%x: tensor<64x768xbf16>,
   %1 = tensor.empty() : tensor<2048x64xbf16>
   %yt = linalg.transpose ins(%y : tensor<64x2048xbf16>)
                          outs(%1 : tensor<2048x64xbf16>) permutation = [1, 0]
+  // expected-remark @below {{[Passed] folded | Category:moe-fold-transposes | Function=swapped_by_the_pass | Matrix=tokens, Op=moe.grouped_matmul_swapped}}
+  // expected-remark @below {{[Passed] folded | Category:moe-fold-transposes | Function=swapped_by_the_pass | Matrix=result, Op=moe.grouped_matmul_swapped}}
   %2 = moe.grouped_matmul_swapped
       ins(%w, %xt, %off : tensor<128x2048x768xbf16>, tensor<768x64xbf16>,
                           tensor<129xi32>)
@@ -45,12 +49,15 @@ func.func @uniform_destinations(%x: tensor<4x64xbf16>, %w: tensor<2x16x64xbf16>,
                       outs(%empty : tensor<16x4xbf16>) -> tensor<16x4xbf16>
   %zeros = arith.constant dense<0.0> : tensor<16x4xbf16>
   %back = tensor.empty() : tensor<4x16xbf16>
+  // expected-remark @below {{[Passed] folded | Category:moe-fold-transposes | Function=uniform_destinations | Matrix=result, Op=moe.grouped_matmul_swapped}}
   %0 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<2x16x64xbf16>, tensor<4x64xbf16>, tensor<3xi32>)
       outs(%empty : tensor<16x4xbf16>) -> tensor<16x4xbf16>
+  // expected-remark @below {{[Passed] folded | Category:moe-fold-transposes | Function=uniform_destinations | Matrix=result, Op=moe.grouped_matmul_swapped}}
   %1 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<2x16x64xbf16>, tensor<4x64xbf16>, tensor<3xi32>)
       outs(%fill : tensor<16x4xbf16>) -> tensor<16x4xbf16>
+  // expected-remark @below {{[Passed] folded | Category:moe-fold-transposes | Function=uniform_destinations | Matrix=result, Op=moe.grouped_matmul_swapped}}
   %2 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<2x16x64xbf16>, tensor<4x64xbf16>, tensor<3xi32>)
       outs(%zeros : tensor<16x4xbf16>) -> tensor<16x4xbf16>
@@ -77,6 +84,8 @@ func.func @tokens_with_another_user(%x: tensor<4x64xbf16>,
   %0 = tensor.empty() : tensor<64x4xbf16>
   %xt = linalg.transpose ins(%x : tensor<4x64xbf16>)
                          outs(%0 : tensor<64x4xbf16>) permutation = [1, 0]
+  // expected-remark @below {{[Passed] folded | Category:moe-fold-transposes | Function=tokens_with_another_user | Matrix=tokens, Op=moe.grouped_matmul_swapped}}
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=tokens_with_another_user | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="not all of its users are a linalg.transpose"}}
   %1 = moe.grouped_matmul_swapped
       ins(%w, %xt, %off : tensor<2x16x64xbf16>, tensor<64x4xbf16>, tensor<3xi32>)
       outs(%y : tensor<16x4xbf16>) -> tensor<16x4xbf16>
@@ -94,6 +103,7 @@ func.func @result_with_another_user(%x: tensor<4x64xbf16>,
     %w: tensor<2x16x64xbf16>, %off: tensor<3xi32>)
     -> (tensor<4x16xbf16>, tensor<16x4xbf16>) {
   %0 = tensor.empty() : tensor<16x4xbf16>
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=result_with_another_user | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="not all of its users are a linalg.transpose"}}
   %1 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<2x16x64xbf16>, tensor<4x64xbf16>, tensor<3xi32>)
       outs(%0 : tensor<16x4xbf16>) -> tensor<16x4xbf16>
@@ -113,6 +123,7 @@ func.func @result_as_destination(%x: tensor<16x64xbf16>,
     %w: tensor<2x16x64xbf16>, %off: tensor<3xi32>, %z: tensor<16x16xbf16>)
     -> tensor<16x16xbf16> {
   %0 = tensor.empty() : tensor<16x16xbf16>
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=result_as_destination | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="not all of its users are a linalg.transpose"}}
   %1 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<2x16x64xbf16>, tensor<16x64xbf16>, tensor<3xi32>)
       outs(%0 : tensor<16x16xbf16>) -> tensor<16x16xbf16>
@@ -130,6 +141,7 @@ func.func @result_as_destination(%x: tensor<16x64xbf16>,
 func.func @destination_with_data(%x: tensor<4x64xbf16>,
     %w: tensor<2x16x64xbf16>, %off: tensor<3xi32>, %yt: tensor<16x4xbf16>)
     -> tensor<4x16xbf16> {
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=destination_with_data | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="its destination holds data that are not transposed by a linalg.transpose"}}
   %1 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<2x16x64xbf16>, tensor<4x64xbf16>, tensor<3xi32>)
       outs(%yt : tensor<16x4xbf16>) -> tensor<16x4xbf16>
@@ -148,6 +160,7 @@ func.func @destination_with_data(%x: tensor<4x64xbf16>,
 func.func @constant_with_data(%x: tensor<2x64xbf16>, %w: tensor<1x1x64xbf16>,
     %off: tensor<2xi32>) -> tensor<2x1xbf16> {
   %y = arith.constant dense<[[1.0, 2.0]]> : tensor<1x2xbf16>
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=constant_with_data | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="its destination holds data that are not transposed by a linalg.transpose"}}
   %1 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<1x1x64xbf16>, tensor<2x64xbf16>, tensor<2xi32>)
       outs(%y : tensor<1x2xbf16>) -> tensor<1x2xbf16>
@@ -164,6 +177,7 @@ func.func @constant_with_data(%x: tensor<2x64xbf16>, %w: tensor<1x1x64xbf16>,
 // CHECK: moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
 func.func @unused_result(%x: memref<4x64xbf16>, %w: memref<2x16x64xbf16>,
     %off: memref<3xi32>, %y: memref<16x4xbf16>) {
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=unused_result | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="it is a memref; fold before bufferization"}}
   moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : memref<2x16x64xbf16>, memref<4x64xbf16>, memref<3xi32>)
       outs(%y : memref<16x4xbf16>)
@@ -182,6 +196,8 @@ func.func @identity_permutation(%xt: tensor<64x4xbf16>,
   %0 = tensor.empty() : tensor<64x4xbf16>
   %same = linalg.transpose ins(%xt : tensor<64x4xbf16>)
                            outs(%0 : tensor<64x4xbf16>) permutation = [0, 1]
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=identity_permutation | Matrix=tokens, Op=moe.grouped_matmul_swapped, Reason="they are not made by a linalg.transpose"}}
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=identity_permutation | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="not all of its users are a linalg.transpose"}}
   %1 = moe.grouped_matmul_swapped
       ins(%w, %same, %off : tensor<2x16x64xbf16>, tensor<64x4xbf16>,
                             tensor<3xi32>)
@@ -218,6 +234,7 @@ func.func @encoding(%x: tensor<4x64xbf16>, %w: tensor<2x16x64xbf16>,
   %0 = tensor.empty() : tensor<16x4xbf16>
   %yt = linalg.transpose ins(%y : tensor<4x16xbf16, "tiled">)
                          outs(%0 : tensor<16x4xbf16>) permutation = [1, 0]
+  // expected-remark @below {{[Missed] transposed | Category:moe-fold-transposes | Function=encoding | Matrix=result, Op=moe.grouped_matmul_swapped, Reason="a tensor has an encoding"}}
   %1 = moe.grouped_matmul_swapped {token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<2x16x64xbf16>, tensor<4x64xbf16>, tensor<3xi32>)
       outs(%yt : tensor<16x4xbf16>) -> tensor<16x4xbf16>

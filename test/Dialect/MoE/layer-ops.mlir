@@ -105,3 +105,24 @@ func.func @on_memrefs(%logits: memref<4x8xf32>, %bias: memref<8xf32>,
       outs(%y : memref<4x16xf32>)
   return
 }
+
+// The attributes of a router whose value is the default are not printed.
+// CHECK-LABEL: func @scorings
+func.func @scorings(%logits: memref<?x8xf32>, %w: memref<?x2xf32>,
+                    %i: memref<?x2xi32>) {
+  // CHECK: moe.route {scoring = #moe.scoring<softmax_after_topk>} ins
+  moe.route {scoring = #moe.scoring<softmax_after_topk>}
+      ins(%logits : memref<?x8xf32>)
+      outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
+  // CHECK: moe.route {scoring = #moe.scoring<sigmoid>} ins
+  moe.route {scoring = #moe.scoring<sigmoid>}
+      ins(%logits : memref<?x8xf32>)
+      outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
+  // CHECK: moe.route ins
+  moe.route {scoring = #moe.scoring<softmax>, n_group = 1 : i64,
+             topk_group = 1 : i64, scaling = 1.0 : f32,
+             shared_experts = 0 : i64}
+      ins(%logits : memref<?x8xf32>)
+      outs(%w, %i : memref<?x2xf32>, memref<?x2xi32>)
+  return
+}

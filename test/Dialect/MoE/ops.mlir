@@ -66,3 +66,78 @@ func.func @swapped_row_major(%x: tensor<?x64xbf16>, %w: tensor<8x128x64xbf16>,
       outs(%y : tensor<?x128xbf16>) -> tensor<?x128xbf16>
   return %0 : tensor<?x128xbf16>
 }
+
+// CHECK-LABEL: func @epilogues
+func.func @epilogues(%x: memref<?x64xf16>, %w: memref<8x128x64xf16>,
+                     %off: memref<9xi32>, %y: memref<?x128xf16>,
+                     %half: memref<?x64xf16>) {
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<none>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<none>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%y : memref<?x128xf16>)
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<silu>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<silu>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%y : memref<?x128xf16>)
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<gelu>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<gelu>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%y : memref<?x128xf16>)
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<gelu_tanh>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<gelu_tanh>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%y : memref<?x128xf16>)
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<relu>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<relu>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%y : memref<?x128xf16>)
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<relu2>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<relu2>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%y : memref<?x128xf16>)
+  // A gate that is none is the default, and not printed.
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<relu>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<relu, gate = none>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%y : memref<?x128xf16>)
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<none, gate = concat>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<none, gate = concat>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%half : memref<?x64xf16>)
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<gelu_tanh, gate = interleaved>} ins
+  moe.grouped_matmul {epilogue = #moe.epilogue<gelu_tanh, gate = interleaved>}
+      ins(%x, %w, %off : memref<?x64xf16>, memref<8x128x64xf16>, memref<9xi32>)
+      outs(%half : memref<?x64xf16>)
+  return
+}
+
+// The attributes of an op whose value is the default are not printed.
+// CHECK-LABEL: func @defaults
+func.func @defaults(%x: memref<64x?xf32>, %w: memref<8x128x64xf32>,
+                    %off: memref<9xi32>, %y: memref<128x?xf32>) {
+  // CHECK: moe.grouped_matmul_swapped ins
+  moe.grouped_matmul_swapped {token_order = #moe.order<transposed>,
+                              result_order = #moe.order<transposed>,
+                              weight_layout = #moe.weight_layout<nk>,
+                              group_kind = #moe.group_kind<offsets>}
+      ins(%w, %x, %off : memref<8x128x64xf32>, memref<64x?xf32>, memref<9xi32>)
+      outs(%y : memref<128x?xf32>)
+  return
+}
+
+// CHECK-LABEL: func @one_order_of_two
+func.func @one_order_of_two(%x: memref<?x64xf32>, %xt: memref<64x?xf32>,
+                            %w: memref<8x128x64xf32>, %off: memref<9xi32>,
+                            %y: memref<?x128xf32>, %yt: memref<128x?xf32>) {
+  // CHECK: moe.grouped_matmul_swapped {token_order = #moe.order<row_major>} ins
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>,
+                              result_order = #moe.order<transposed>}
+      ins(%w, %x, %off : memref<8x128x64xf32>, memref<?x64xf32>, memref<9xi32>)
+      outs(%yt : memref<128x?xf32>)
+  // CHECK: moe.grouped_matmul_swapped {result_order = #moe.order<row_major>} ins
+  moe.grouped_matmul_swapped {token_order = #moe.order<transposed>,
+                              result_order = #moe.order<row_major>}
+      ins(%w, %xt, %off : memref<8x128x64xf32>, memref<64x?xf32>, memref<9xi32>)
+      outs(%y : memref<?x128xf32>)
+  return
+}

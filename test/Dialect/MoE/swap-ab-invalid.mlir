@@ -4,11 +4,8 @@
 // RUN: not moe-opt %s --moe-swap-ab='target=#moe.weight_layout<nk>' 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not moe-opt %s --moe-swap-ab='target={#moe.target<"h200", sms = 1>}' 2>&1 | FileCheck %s --check-prefix=FIELD
 // RUN: not moe-opt %s --moe-swap-ab=expected-tokens=nan 2>&1 | FileCheck %s --check-prefix=TOKENS
-// RUN: not moe-opt %s --moe-swap-ab 2>&1 | FileCheck %s --check-prefix=ATTR
 // RUN: not moe-opt %s --moe-select-schedule=target=h300 2>&1 | FileCheck %s --check-prefix=PRESET
 // RUN: not moe-opt %s --moe-select-schedule=expected-tokens=inf 2>&1 | FileCheck %s --check-prefix=TOKENS
-// RUN: not moe-opt %s --moe-select-schedule 2>&1 | FileCheck %s --check-prefix=ATTR
-// A target in the option makes the module's irrelevant.
 // RUN: moe-opt %s --moe-swap-ab='target={#moe.target<"h200", sm_count = 100>}' -o /dev/null
 // RUN: moe-opt %s --moe-swap-ab=target=sm_90a -o /dev/null
 
@@ -16,5 +13,4 @@
 // OTHER: error: target '#moe.weight_layout<nk>' is not a #moe.target attribute
 // FIELD: error: target '#moe.target<"h200", sms = 1>' is not a #moe.target attribute: target has no field 'sms'
 // TOKENS: error: option expected-tokens must be a finite number, got
-// ATTR: error: attribute 'moe.target' must be a #moe.target, got "h200"
-module attributes {moe.target = "h200"} {}
+module {}

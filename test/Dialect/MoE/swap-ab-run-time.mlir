@@ -4,7 +4,8 @@
 // RUN: moe-opt %s --moe-swap-ab=target=h20 --moe-swap-ab=target=h20 | FileCheck %s
 // RUN: moe-opt %s --moe-swap-ab='target=h20 multi-version=false' | FileCheck %s --check-prefix=ONE
 // Where swapping always is the best rule, no branch is made.
-// RUN: moe-opt %s --moe-swap-ab=target=h100-sxm | FileCheck %s --check-prefix=ALWAYS
+// RUN: moe-opt %s --moe-swap-ab=target=h100-sxm --remarks-filter='moe.*' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=ALWAYS
 
 // Nor where never swapping is.
 // RUN: moe-opt %s --moe-swap-ab='target={#moe.target<"h20", swapped_efficiency = 1>}' \
@@ -14,6 +15,8 @@
 // NEVER: [Missed] kept {{.*}}Reason="the number of tokens is unknown: never swapping is predicted to lose at most 0 percent"
 
 // ONE-NOT: moe.grouped_matmul_swapped
+// ALWAYS-NOT: scf.if
+// ALWAYS: [Passed] swapped {{.*}}Reason="the number of tokens is unknown: swapping always is predicted to lose at most {{[0-9]+}} percent"
 // ALWAYS-NOT: scf.if
 // ALWAYS: moe.grouped_matmul_swapped
 

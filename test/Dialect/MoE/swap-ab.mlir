@@ -2,8 +2,17 @@
 // RUN: moe-opt %s --moe-swap-ab --moe-swap-ab --split-input-file | FileCheck %s
 // RUN: moe-opt %s --moe-swap-ab=mode=never --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=NEVER
+// The remarks of the modes give no time: none was asked for.
+// RUN: moe-opt %s --moe-swap-ab=mode=never --split-input-file \
+// RUN:   --remarks-filter='moe.*' 2>&1 >/dev/null \
+// RUN:   | FileCheck %s --check-prefix=REASON -DMODE=never
+// RUN: moe-opt %s --moe-swap-ab=mode=always --split-input-file \
+// RUN:   --remarks-filter='moe.*' 2>&1 >/dev/null \
+// RUN:   | FileCheck %s --check-prefix=REASON -DMODE=always
 
 // NEVER-NOT: moe.grouped_matmul_swapped
+
+// REASON: Function=down {{.*}}Reason="the mode is [[MODE]]"
 
 // The example of the documentation.
 // CHECK-LABEL: func @down

@@ -60,3 +60,13 @@ module attributes {moe.target = #moe.target<"h200", sm_count = 1099511627777>} {
 
 // expected-error @+1 {{target needs m_step and n_max of at most 1024, got 64 and 2048}}
 module attributes {moe.target = #moe.target<"h200", n_max = 2048>} {}
+
+// -----
+
+// expected-error @+1 {{attribute 'moe.target' must be a #moe.target, got "h200"}}
+module attributes {moe.target = "h200"} {}
+
+// -----
+
+// expected-error @+1 {{attribute 'moe.target' must be a #moe.target, got unit}}
+func.func private @f() attributes {moe.target}

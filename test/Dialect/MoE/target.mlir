@@ -1,4 +1,8 @@
 // RUN: moe-opt %s --allow-unregistered-dialect --verify-roundtrip | FileCheck %s
+// RUN: moe-opt %s --allow-unregistered-dialect --mlir-print-op-generic \
+// RUN:   | moe-opt --allow-unregistered-dialect | FileCheck %s
+// RUN: moe-opt %s --allow-unregistered-dialect --emit-bytecode \
+// RUN:   | moe-opt --allow-unregistered-dialect | FileCheck %s
 
 // A preset prints as its name, and only what differs from it after that.
 // CHECK: preset = #moe.target<"h200">

@@ -44,6 +44,7 @@
 // RUN: FileCheck %s --check-prefix=NAME --input-file=%t/other.name.json
 // JSON: "image": "down.ptx"
 // JSON: "kernel": "grouped_matmul{{(_swapped)?}}_0"
+// JSON: "programmatic": true
 // NAME: "image": "other.name.ptx"
 
 // Standard input.

@@ -7,7 +7,7 @@
 
 // RUN: not moe-compile %s --entry=unsupported -o - 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=ERROR
-// ERROR: error: 'other.op' is an op that moe-compile does not know
+// ERROR: error: 'other.op' is an op that is not known here
 
 // Helpers stay, also those that only a property of an unknown op or another
 // helper names, and so does what is not a function.

@@ -12,9 +12,9 @@
 // RUN: not moe-compile %t/known.mlir -o %t/f.ptx 2>&1 | FileCheck %s --check-prefix=KNOWN
 // RUN: ls %t | FileCheck %s --check-prefix=FILES
 
-// USED: used.mlir:5:8: error: 'stablehlo.add' is an op that moe-compile does not know; only what --moe-raise-ragged-dot raises may be of a foreign dialect
+// USED: used.mlir:5:8: error: 'stablehlo.add' is an op that is not known here, so it has no lowering; lower it to upstream dialects before, or keep it outside of what is compiled
 // KEPT: "stablehlo.add"
-// UNUSED: error: 'other.note' is an op that moe-compile does not know
+// UNUSED: error: 'other.note' is an op that is not known here
 // An op of a known dialect that has no kernel.
 // KNOWN: error: 'memref.store' op has no GPU form in this project; keep it outside of the compiled function, or use --target=cpu
 // FILES: known.mlir

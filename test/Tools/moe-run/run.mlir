@@ -26,17 +26,20 @@
 // What --passes makes is compared with the program as it is written.
 // RUN: moe-run %s --rows=40 --passes=canonicalize,cse --check | FileCheck %s --check-prefix=PASSED
 
-// CHECK: cpu, {{[0-9]+}} thread{{s?}}: {{[0-9.]+}} ms (median of 3, least {{[0-9.]+}}), 0.0 MB of weights at {{[0-9.]+}} GB/s
+// CHECK: cpu, {{[0-9]+}} thread{{s?}}: {{[0-9.]+}} ms (median of 3, least {{[0-9.]+}}), 0.0 MB (0.0 of weights) at {{[0-9.]+}} GB/s
 // CHECK: result 0: relative error {{.*}}e-03 <= 5.0e-03, worst element [{{[0-9]+}}, {{[0-9]+}}]: {{.*}}, expected
 // CHECK: check passed
 
+// All eight experts have rows: 8 * 32 * 64 * 2 bytes of weights, 40 * 64 * 2 of
+// tokens, 40 * 32 * 2 of results.
+// JSON: "bytes": 40448,
 // JSON: "passed": true
 // JSON: "relative_error": 0.00
 // JSON: "tolerance": 0.005
 // JSON: "device": "cpu,
 // JSON: "entry": "main"
+// JSON: "gbytes_per_second": {{[0-9.]+}},
 // JSON: "times_ms": [
-// All eight experts have rows: 8 * 32 * 64 * 2 bytes.
 // JSON: "weight_bytes": 32768
 
 // ONE: cpu, 1 thread:

@@ -239,7 +239,7 @@ TEST(EstimateTest, agreesWithMeasuredKernels) {
       {kQwen3GateUp, 32, 0.90},         {kQwen3Down, 0.0625, 0.59},
       {kQwen3Down, 0.5, 0.90},          {kQwen3Down, 8, 0.94},
       {kMixtralGateUp, 0.25, 0.94},     {kMixtralGateUp, 8, 0.98},
-      {kMixtralGateUp, 32, 0.90},       {kMixtralGateUp, 128, 0.60},
+      {kMixtralGateUp, 32, 0.90},       {kMixtralGateUp, 128, 0.76},
       {kGptOssGateUp, 0.03125, 0.81},   {kGptOssGateUp, 16, 0.94},
       {kDeepseekGateUp, 0.03125, 0.94}, {kDeepseekGateUp, 16, 0.96}};
   for (const Measured &measured : kMeasured) {

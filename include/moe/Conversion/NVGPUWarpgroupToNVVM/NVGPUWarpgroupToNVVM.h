@@ -36,6 +36,16 @@ void populateNVGPUWarpgroupToNVVMPatterns(const LLVMTypeConverter &converter,
 Value createAccumulatorBarrier(OpBuilder &builder, Location loc,
                                Value accumulator);
 
+/// Returns `accumulator` copied to registers of its own, pinned to its place
+/// just so.
+///
+/// Where a kernel has accumulators of several widths, LLVM merges the code that
+/// follows them, and with it registers; ptxas serialises matrix instructions of
+/// which a register is the third of one accumulator and the seventh of another
+/// (C7511). Of the copies any may be merged.
+Value createAccumulatorCopy(OpBuilder &builder, Location loc,
+                            Value accumulator);
+
 } // namespace moe
 } // namespace mlir
 

@@ -45,6 +45,16 @@ void MoEDialect::initialize() {
   addInterfaces<MoEInlinerInterface>();
 }
 
+LogicalResult MoEDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  if (attribute.getName() != TargetAttr::getAttrName() ||
+      isa<TargetAttr>(attribute.getValue()))
+    return success();
+  return op->emitError() << "attribute '" << attribute.getName().getValue()
+                         << "' must be a #moe.target, got "
+                         << attribute.getValue();
+}
+
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t m, int64_t n, int64_t k,
                                    int64_t stages, int64_t warpgroups) {

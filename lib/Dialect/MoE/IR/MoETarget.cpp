@@ -116,6 +116,13 @@ TargetAttr TargetAttr::getPreset(MLIRContext *context, StringRef name) {
       preset->fields);
 }
 
+TargetAttr TargetAttr::getAround(Operation *op) {
+  for (Operation *around = op; around; around = around->getParentOp())
+    if (auto target = around->getAttrOfType<TargetAttr>(getAttrName()))
+      return target;
+  return getPreset(op->getContext(), kPresets[0].name);
+}
+
 std::string TargetAttr::getPresetNames() {
   std::string names;
   for (const Preset &preset : kPresets)

@@ -55,6 +55,31 @@ double TokenCounts::Class::getExpectedTiles(int64_t rows) const {
   return tiles;
 }
 
+/// Columns that `tokens` of one expert take in tiles of `rows`.
+static double getPadded(double tokens, int64_t rows, int64_t step) {
+  double whole = std::floor(tokens / rows) * rows;
+  double rest = tokens - whole;
+  if (rest <= 0)
+    return whole;
+  int64_t width = step;
+  while (width < rest && width < rows)
+    width *= 2;
+  return whole + std::min(width, rows);
+}
+
+double TokenCounts::Class::getExpectedPadded(int64_t rows, int64_t step) const {
+  if (mean <= 0)
+    return 0;
+  if (cumulative.empty())
+    return getPadded(mean, rows, step);
+  double padded = 0, below = 0;
+  for (auto [i, upTo] : llvm::enumerate(cumulative)) {
+    padded += (upTo - below) * getPadded(first + i, rows, step);
+    below = upTo;
+  }
+  return padded;
+}
+
 TokenCounts TokenCounts::uniform(double mean, int64_t experts) {
   TokenCounts counts;
   counts.classes.emplace_back(mean, experts);
@@ -96,6 +121,13 @@ double TokenCounts::getTiles(int64_t rows) const {
   return tiles;
 }
 
+double TokenCounts::getPaddedTokens(int64_t rows, int64_t step) const {
+  double tokens = 0;
+  for (const Class &entry : classes)
+    tokens += entry.experts * entry.getExpectedPadded(rows, step);
+  return tokens;
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
@@ -106,13 +138,13 @@ static constexpr int64_t kStageRowBytes = 128;
 /// a table of the experts, for which at least 4 KiB are set aside.
 static constexpr int64_t kAlignmentBytes = 1024;
 static constexpr int64_t kTableBytes = 4096;
-static constexpr int64_t kBarrierBytes = 2 * 8 * kMaxStages;
+static constexpr int64_t kStageRecordBytes = (2 * 8 + 16) * kMaxStages;
 static constexpr int64_t kExpertBytes = 8;
 /// f32 accumulators that a thread can hold besides what else it needs.
 static constexpr int64_t kMaxAccumulators = 160;
 static constexpr int64_t kThreadsOfWarpgroup = 128;
-/// From this token tile on, two warpgroups were measured to beat one.
-static constexpr int64_t kTokensOfTwoWarpgroups = 64;
+/// By how much of its time a larger tile must be better than a smaller one.
+static constexpr double kLeastGain = 0.002;
 /// Weight rows that must come with each gathered row of a tile for the kernel
 /// to gather it itself (KernelPlan::canGather).
 static constexpr int64_t kGatherRatio = 8;
@@ -131,7 +163,7 @@ int64_t mlir::moe::getNumStages(const Machine &machine, const Tile &tile,
   // More experts than bytes leave no stage, whatever their number.
   int64_t rows = std::min(experts, machine.sharedMemory) + 1;
   int64_t tableBytes =
-      std::max(kTableBytes, kBarrierBytes + rows * kExpertBytes);
+      std::max(kTableBytes, kStageRecordBytes + rows * kExpertBytes);
   int64_t stages = (machine.sharedMemory - kAlignmentBytes - tableBytes) /
                    tile.getStageBytes();
   return std::clamp<int64_t>(stages, 0, kMaxStages);
@@ -145,16 +177,20 @@ static int64_t getAccumulators(const Machine &machine, int64_t slabs,
 }
 
 /// Weight rows are the rows of the instruction, tokens its columns. With gate
-/// rows before up rows, a warpgroup computes a slab of each.
+/// rows before up rows, a warpgroup computes a slab of each. One slab, a second
+/// one by another warpgroup, then two for each: two slabs of one warpgroup were
+/// measured to be no faster than two warpgroups.
 static void addSwappedTiles(const Machine &machine, const MatmulShape &shape,
                             llvm::SmallVectorImpl<Tile> &tiles) {
-  int64_t slabs = shape.gateConcat ? 2 : 1;
   for (int64_t n = machine.nStep; n <= machine.nMax; n += machine.nStep) {
-    if (getAccumulators(machine, slabs, n) > kMaxAccumulators)
-      break;
-    int64_t warpgroups = n < kTokensOfTwoWarpgroups ? 1 : 2;
-    int64_t m = slabs * warpgroups * machine.mStep;
-    tiles.push_back({m, n, warpgroups, m, n});
+    for (auto [warpgroups, slabs] :
+         {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2), std::pair(2, 2)}) {
+      bool isOfUse = shape.gateConcat ? slabs == 2 : warpgroups >= slabs;
+      if (!isOfUse || getAccumulators(machine, slabs, n) > kMaxAccumulators)
+        continue;
+      int64_t m = slabs * warpgroups * machine.mStep;
+      tiles.push_back({m, n, warpgroups, m, n});
+    }
   }
 }
 
@@ -208,9 +244,15 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
   double tiles =
       tokenTiles * llvm::divideCeilSigned(shape.weightRows, tile.weightRows);
 
+  // Tokens a tile is computed for. Swapped, the kernel makes it fit.
+  double tileTokens = tile.tokenRows;
+  if (orientation == Orientation::Swapped)
+    tileTokens =
+        counts.getPaddedTokens(tile.tokenRows, machine.nStep) / tokenTiles;
+
   // One tile: what it loads and computes.
-  double tileBytes = (tile.weightRows + tile.tokenRows) * rowBytes;
-  double tileOperations = 2.0 * tile.weightRows * tile.tokenRows *
+  double tileBytes = (tile.weightRows + tileTokens) * rowBytes;
+  double tileOperations = 2.0 * tile.weightRows * tileTokens *
                           static_cast<double>(shape.contraction);
   double tileSeconds =
       std::max(tileBytes * machine.multiprocessors / machine.l2Bandwidth,
@@ -241,7 +283,7 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
   Estimate best{std::numeric_limits<double>::infinity(), 0, 0, 0, {}};
   for (const Tile &tile : getTiles(machine, shape, orientation)) {
     Estimate candidate = estimate(machine, shape, counts, orientation, tile);
-    if (candidate.seconds < best.seconds)
+    if (candidate.seconds < best.seconds * (1 - kLeastGain))
       best = candidate;
   }
   return best;

@@ -42,22 +42,10 @@ Machine mlir::moe::getMachine(TargetAttr target, Type elementType) {
 }
 
 FailureOr<TargetAttr> mlir::moe::resolveTarget(Operation *op, StringRef text) {
-  MLIRContext *context = op->getContext();
-  if (!text.empty())
-    return TargetAttr::parseText(context, text,
-                                 [&] { return op->emitError(); });
-  for (Operation *around = op; around; around = around->getParentOp()) {
-    Attribute attribute =
-        around->getDiscardableAttr(TargetAttr::getModuleAttrName());
-    if (!attribute)
-      continue;
-    if (auto target = dyn_cast<TargetAttr>(attribute))
-      return target;
-    return around->emitError()
-           << "attribute '" << TargetAttr::getModuleAttrName()
-           << "' must be a #moe.target, got " << attribute;
-  }
-  return TargetAttr::getPreset(context, "h100-sxm");
+  if (text.empty())
+    return TargetAttr::getAround(op);
+  return TargetAttr::parseText(op->getContext(), text,
+                               [&] { return op->emitError(); });
 }
 
 MatmulShape mlir::moe::getMatmulLayout(GroupedMatmulInterface op) {

@@ -11,7 +11,11 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#define DEBUG_TYPE "moe-fold-transposes"
 
 namespace mlir {
 namespace moe {
@@ -35,15 +39,20 @@ static Value getTransposed(Value value) {
   return isTranspose(producer) ? producer.getInput() : Value();
 }
 
-/// The transpose of a tensor that holds nothing, or the same value everywhere,
-/// made anew; null if `value` is no such tensor.
+/// True for a tensor that holds nothing, or the same value everywhere.
+static bool isUniform(Value value) {
+  Attribute constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return isa<SplatElementsAttr>(constant);
+  return isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(
+      value.getDefiningOp());
+}
+
+/// The transpose of a uniform tensor, made anew.
 static Value transposeUniform(RewriterBase &rewriter, Value value) {
   Location loc = value.getLoc();
-  Attribute constant;
-  if (matchPattern(value, m_Constant(&constant))) {
-    auto splat = dyn_cast<SplatElementsAttr>(constant);
-    if (!splat)
-      return {};
+  SplatElementsAttr splat;
+  if (matchPattern(value, m_Constant(&splat))) {
     ArrayRef<int64_t> shape = splat.getType().getShape();
     auto type = RankedTensorType::get({shape[1], shape[0]},
                                       splat.getType().getElementType());
@@ -58,8 +67,6 @@ static Value transposeUniform(RewriterBase &rewriter, Value value) {
                                    empty.getType().getElementType());
   }
   auto fill = value.getDefiningOp<linalg::FillOp>();
-  if (!fill)
-    return {};
   // What is filled is overwritten, so only its sizes matter.
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(rewriter, loc, fill.output());
@@ -69,22 +76,122 @@ static Value transposeUniform(RewriterBase &rewriter, Value value) {
   return linalg::FillOp::create(rewriter, loc, fill.value(), empty).result();
 }
 
+//===----------------------------------------------------------------------===//
+// What stands against it
+//===----------------------------------------------------------------------===//
+
+/// True if `use` is what a transpose reads.
+static bool isReadByTranspose(OpOperand &use) {
+  auto user = dyn_cast<linalg::TransposeOp>(use.getOwner());
+  return isTranspose(user) && &use == &user.getInputMutable();
+}
+
+/// The type of a transposed result once it is row-major.
+static RankedTensorType getRowMajorType(RankedTensorType type) {
+  return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)},
+                               type.getElementType());
+}
+
+/// Why the tokens, which are transposed, are not folded, or nothing.
+static std::optional<StringRef> getTokensObstacle(GroupedMatmulSwappedOp op) {
+  if (!getTransposed(op.getTokens()))
+    return "they are not made by a linalg.transpose";
+  return std::nullopt;
+}
+
+/// The same for the result.
+static std::optional<StringRef> getResultObstacle(GroupedMatmulSwappedOp op) {
+  if (op->getNumResults() != 1)
+    return "it is a memref; fold before bufferization";
+  Value result = op->getResult(0);
+  if (result.use_empty() || !llvm::all_of(result.getUses(), isReadByTranspose))
+    return "not all of its users are a linalg.transpose";
+  // The shapes agree; an encoding may not.
+  auto type = cast<RankedTensorType>(result.getType());
+  RankedTensorType rowMajorType = getRowMajorType(type);
+  Value init = getTransposed(op.getInit());
+  if (type.getEncoding() || (init && init.getType() != rowMajorType) ||
+      llvm::any_of(result.getUsers(), [&](Operation *user) {
+        return user->getResult(0).getType() != rowMajorType;
+      }))
+    return "a tensor has an encoding";
+  if (!init && !isUniform(op.getInit()))
+    return "its destination holds data that are not transposed by a "
+           "linalg.transpose";
+  return std::nullopt;
+}
+
+/// The matrices of `op` that are transposed.
+static SmallVector<OrderedMatrix, 2>
+getTransposedMatrices(GroupedMatmulSwappedOp op) {
+  SmallVector<OrderedMatrix, 2> matrices;
+  if (op.hasTransposedTokens())
+    matrices.push_back(OrderedMatrix::Tokens);
+  if (op.hasTransposedResult())
+    matrices.push_back(OrderedMatrix::Result);
+  return matrices;
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+static StringRef toString(OrderedMatrix matrix) {
+  return matrix == OrderedMatrix::Tokens ? "tokens" : "result";
+}
+
+/// Says of a matrix of `op` that it was folded or, with a reason, that it was
+/// not.
+static void emitRemark(GroupedMatmulSwappedOp op, OrderedMatrix matrix,
+                       std::optional<StringRef> obstacle = std::nullopt) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  auto opts = remark::RemarkOpts::name(obstacle ? "transposed" : "folded")
+                  .category(DEBUG_TYPE)
+                  .function(function ? function.getName() : StringRef());
+  remark::detail::InFlightRemark remark =
+      obstacle ? remark::missed(op.getLoc(), opts)
+               : remark::passed(op.getLoc(), opts);
+  if (!remark)
+    return;
+  remark << remark::metric("Op", op->getName().getStringRef())
+         << remark::metric("Matrix", toString(matrix));
+  if (obstacle)
+    remark << remark::reason("{0}", *obstacle);
+}
+
+//===----------------------------------------------------------------------===//
+// The patterns and the pass
+//===----------------------------------------------------------------------===//
+
 namespace {
+struct FoldPattern : public OpRewritePattern<GroupedMatmulSwappedOp> {
+  FoldPattern(MLIRContext *context, std::function<void(OrderedMatrix)> listener)
+      : OpRewritePattern(context), listener(std::move(listener)) {}
+
+  void report(GroupedMatmulSwappedOp op, OrderedMatrix matrix) const {
+    emitRemark(op, matrix);
+    if (listener)
+      listener(matrix);
+  }
+
+  std::function<void(OrderedMatrix)> listener;
+};
+
 /// swapped(tokens = transpose(x)) -> swapped(tokens = x, row-major).
-struct FoldTokens : public OpRewritePattern<GroupedMatmulSwappedOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct FoldTokens : public FoldPattern {
+  using FoldPattern::FoldPattern;
 
   LogicalResult matchAndRewrite(GroupedMatmulSwappedOp op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasTransposedTokens())
       return rewriter.notifyMatchFailure(op, "tokens are row-major already");
-    Value tokens = getTransposed(op.getTokens());
-    if (!tokens)
-      return rewriter.notifyMatchFailure(op, "tokens are not a transpose");
+    if (std::optional<StringRef> obstacle = getTokensObstacle(op))
+      return rewriter.notifyMatchFailure(op, *obstacle);
     rewriter.modifyOpInPlace(op, [&] {
-      op.getTokensMutable().assign(tokens);
+      op.getTokensMutable().assign(getTransposed(op.getTokens()));
       op.setTokenOrder(OperandOrder::RowMajor);
     });
+    report(op, OrderedMatrix::Tokens);
     return success();
   }
 };
@@ -93,50 +200,30 @@ struct FoldTokens : public OpRewritePattern<GroupedMatmulSwappedOp> {
 ///
 /// A destination that is empty or uniform is transposed by making it anew. All
 /// users of the result must be transposes: the others would need one back.
-struct FoldResult : public OpRewritePattern<GroupedMatmulSwappedOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct FoldResult : public FoldPattern {
+  using FoldPattern::FoldPattern;
 
   LogicalResult matchAndRewrite(GroupedMatmulSwappedOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.hasTransposedResult() || op->getNumResults() != 1)
+    if (!op.hasTransposedResult())
       return rewriter.notifyMatchFailure(op, "result is row-major already");
-    Value result = op->getResult(0);
-    auto type = cast<RankedTensorType>(result.getType());
-    auto rowMajorType = RankedTensorType::get(
-        {type.getDimSize(1), type.getDimSize(0)}, type.getElementType());
-    if (result.use_empty() || !llvm::all_of(result.getUses(), consumes))
-      return rewriter.notifyMatchFailure(
-          op, "a user of the result is no transpose");
-    // The shapes agree; an encoding may not.
-    Value init = getTransposed(op.getInit());
-    if (type.getEncoding() || (init && init.getType() != rowMajorType) ||
-        llvm::any_of(result.getUsers(), [&](Operation *user) {
-          return user->getResult(0).getType() != rowMajorType;
-        }))
-      return rewriter.notifyMatchFailure(op, "a tensor has an encoding");
+    if (std::optional<StringRef> obstacle = getResultObstacle(op))
+      return rewriter.notifyMatchFailure(op, *obstacle);
+    Value result = op->getResult(0), init = getTransposed(op.getInit());
     if (!init)
       init = transposeUniform(rewriter, op.getInit());
-    if (!init)
-      return rewriter.notifyMatchFailure(
-          op, "destination is neither a transpose nor uniform");
-
     auto rowMajor = cast<GroupedMatmulSwappedOp>(rewriter.clone(*op));
     rewriter.modifyOpInPlace(rowMajor, [&] {
       rowMajor.getInitMutable().assign(init);
       rowMajor.setResultOrder(OperandOrder::RowMajor);
-      rowMajor->getResult(0).setType(rowMajorType);
+      rowMajor->getResult(0).setType(
+          getRowMajorType(cast<RankedTensorType>(result.getType())));
     });
     for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
       rewriter.replaceOp(user, rowMajor->getResult(0));
     rewriter.eraseOp(op);
+    report(rowMajor, OrderedMatrix::Result);
     return success();
-  }
-
-private:
-  /// True if `use` is what a transpose reads.
-  static bool consumes(OpOperand &use) {
-    auto user = dyn_cast<linalg::TransposeOp>(use.getOwner());
-    return isTranspose(user) && &use == &user.getInputMutable();
   }
 };
 
@@ -146,18 +233,31 @@ struct FoldTransposesPass
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateMoEFoldTransposesPatterns(patterns);
+    populateMoEFoldTransposesPatterns(patterns, [&](OrderedMatrix matrix) {
+      ++(matrix == OrderedMatrix::Tokens ? numFoldedTokens : numFoldedResults);
+    });
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(
             applyPatternsGreedily(getOperation(), std::move(patterns), config)))
-      signalPassFailure();
+      return signalPassFailure();
+    // What is left for good: the driver may try an op often.
+    getOperation()->walk([&](GroupedMatmulSwappedOp op) {
+      for (OrderedMatrix matrix : getTransposedMatrices(op)) {
+        ++numTransposed;
+        emitRemark(op, matrix,
+                   matrix == OrderedMatrix::Tokens ? getTokensObstacle(op)
+                                                   : getResultObstacle(op));
+      }
+    });
   }
 };
 } // namespace
 
-void mlir::moe::populateMoEFoldTransposesPatterns(RewritePatternSet &patterns) {
-  patterns.add<FoldTokens, FoldResult>(patterns.getContext());
+void mlir::moe::populateMoEFoldTransposesPatterns(
+    RewritePatternSet &patterns,
+    const std::function<void(OrderedMatrix)> &listener) {
+  patterns.add<FoldTokens, FoldResult>(patterns.getContext(), listener);
   // Upstream's patterns remove pairs of transposes.
   linalg::TransposeOp::getCanonicalizationPatterns(patterns,
                                                    patterns.getContext());

@@ -109,11 +109,15 @@ struct SelectSchedulePass
       }
       tokens = expectedTokens;
     }
-    FailureOr<TargetAttr> resolved = resolveTarget(getOperation(), target);
-    if (failed(resolved))
+    // One for all ops, or null for the one around each.
+    FailureOr<TargetAttr> given = TargetAttr();
+    if (!target.empty())
+      given = resolveTarget(getOperation(), target);
+    if (failed(given))
       return signalPassFailure();
     getOperation()->walk([&](GroupedMatmulInterface op) {
-      schedule(op, *resolved, getExpectedCounts(op, tokens));
+      schedule(op, *given ? *given : TargetAttr::getAround(op),
+               getExpectedCounts(op, tokens));
     });
   }
 

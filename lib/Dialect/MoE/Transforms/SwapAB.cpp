@@ -185,6 +185,11 @@ static SwapDecision decideAtRunTime(const Machine &machine,
   return decision;
 }
 
+/// What the cost model predicts for.
+static TargetAttr getTarget(Operation *op, const SwapABOptions &options) {
+  return options.target ? options.target : TargetAttr::getAround(op);
+}
+
 SwapDecision mlir::moe::decideByCostModel(GroupedMatmulOp op,
                                           const SwapABOptions &options) {
   using Choice = SwapDecision::Choice;
@@ -196,11 +201,8 @@ SwapDecision mlir::moe::decideByCostModel(GroupedMatmulOp op,
   if (shape->experts > std::numeric_limits<int64_t>::max() / kMaxTokens)
     return {Choice::Keep, "it has too many experts to count their tokens"};
 
-  TargetAttr target = options.target
-                          ? options.target
-                          : TargetAttr::getPreset(op.getContext(), "h100-sxm");
-  Machine machine =
-      getMachine(target, op.getTokens().getType().getElementType());
+  Machine machine = getMachine(getTarget(op, options),
+                               op.getTokens().getType().getElementType());
   if (getTiles(machine, *shape, Orientation::Swapped).empty() ||
       getTiles(machine, *shape, Orientation::Unswapped).empty())
     return {Choice::Keep, "no tile fits the target's shared memory"};
@@ -253,7 +255,7 @@ static StringRef getFunctionName(Operation *op) {
 }
 
 /// Says what was decided about the op that was at `loc`, and why.
-static void emitRemark(Location loc, StringRef function,
+static void emitRemark(Location loc, StringRef function, TargetAttr target,
                        const SwapDecision &decision,
                        const SwapABOptions &options) {
   using Choice = SwapDecision::Choice;
@@ -270,8 +272,7 @@ static void emitRemark(Location loc, StringRef function,
   if (!remark)
     return;
   remark << remark::metric("Op", GroupedMatmulOp::getOperationName());
-  if (options.target)
-    remark << remark::metric("Target", options.target.getName());
+  remark << remark::metric("Target", target.getName());
   remark << remark::metric(
       "ExpectedTokens",
       decision.expectedTokens
@@ -308,14 +309,15 @@ struct SwapABPattern : public OpRewritePattern<GroupedMatmulOp> {
                                 PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     StringRef function = getFunctionName(op);
+    TargetAttr target = getTarget(op, options);
     SwapDecision decision = decide(op, options);
     if (failed(apply(op, decision, rewriter))) {
-      report(loc, function, decision);
+      report(loc, function, target, decision);
       return rewriter.notifyMatchFailure(loc, [&](Diagnostic &diagnostic) {
         diagnostic << "kept unswapped: " << decision.reason;
       });
     }
-    report(loc, function, decision);
+    report(loc, function, target, decision);
     return success();
   }
 
@@ -338,9 +340,9 @@ private:
                 : makeBothVersions(rewriter, op, decision.threshold);
   }
 
-  void report(Location loc, StringRef function,
+  void report(Location loc, StringRef function, TargetAttr target,
               const SwapDecision &decision) const {
-    emitRemark(loc, function, decision, options);
+    emitRemark(loc, function, target, decision, options);
     if (options.listener)
       options.listener(decision);
   }
@@ -364,10 +366,12 @@ struct SwapABPass : public moe::impl::MoESwapABPassBase<SwapABPass> {
       }
       options.expectedTokens = expectedTokens;
     }
-    FailureOr<TargetAttr> resolved = resolveTarget(getOperation(), target);
-    if (failed(resolved))
-      return signalPassFailure();
-    options.target = *resolved;
+    if (!target.empty()) {
+      FailureOr<TargetAttr> resolved = resolveTarget(getOperation(), target);
+      if (failed(resolved))
+        return signalPassFailure();
+      options.target = *resolved;
+    }
     options.listener = [&](const SwapDecision &decision) {
       count(decision.choice);
     };

@@ -4,7 +4,8 @@
 usage: cases.py --shard I/N [--random M] DIRECTORY [-- moe-run options]
 
 The cases cover every pair of values of the parameters below that may stand
-together; M random ones are added. A case is a function that computes one grouped matmul in both
+together, with few rows and experts where the matrices are large; M random ones
+are added. A case is a function that computes one grouped matmul in both
 orientations from the same inputs; transposed operands and results of the
 swapped one are transposed explicitly. `moe-run --check` compares both results
 with the reference in double precision, and this script compares the two with
@@ -18,10 +19,13 @@ import random
 import subprocess
 import sys
 
+# Tokens of an expert.
+TOKENS = [0, 1, 7, 8, 9, 17, 63, 64, 65, 129, 300]
 PARAMETERS = {
-    "experts": [1, 8, 60],
-    "k": [8, 64, 72, 200],
-    "n": [8, 33, 64, 72, 200],
+    "experts": [1, 8, 60, 128, 256],
+    "k": [8, 64, 72, 200, 768, 2048, 2880, 7168],
+    "n": [8, 33, 64, 72, 192, 200, 1536, 5760],
+    "tokens": TOKENS,
     "layout": ["nk", "kn"],
     "type": ["bf16", "f16", "f32"],
     "result": ["same", "f32"],
@@ -38,12 +42,26 @@ PARAMETERS = {
     "scatter": [False, True],
     "dynamic": [False, True],
 }
-TOKENS = [0, 1, 7, 8, 9, 17, 65]
+# What a case may cost: elements of all weights, and products. The largest
+# matrix of one expert must be possible, with a tile of 8 tokens.
+MAX_WEIGHTS = 7168 * 5760
+MAX_PRODUCTS = 8 * MAX_WEIGHTS
+MAX_ROWS = 2000
 
 
-def allowed(pair):
-    """Gated epilogues need an even N."""
-    return pair.get("gate", "none") == "none" or pair.get("n", 8) % 2 == 0
+def allowed(case):
+    """Whether a case, or a pair of values with all others as small as can be,
+    may be: gated epilogues need an even N, without rows there are no tokens,
+    and a case must not cost too much."""
+    if case.get("gate", "none") != "none" and case.get("n", 8) % 2 != 0:
+        return False
+    if case.get("rows") in ("empty", "none") and case.get("tokens", 0) != 0:
+        return False
+    size = case.get("k", 8) * case.get("n", 8)
+    return (
+        case.get("experts", 1) * size <= MAX_WEIGHTS
+        and case.get("tokens", 0) * size <= MAX_PRODUCTS
+    )
 
 
 def random_case(rng):
@@ -70,7 +88,7 @@ def cover(rng):
                 missing.add(((a, x), (b, y)))
     cases = []
     while missing:
-        best, best_new = None, None
+        best, best_new, best_gain = None, None, 0
         seed = min(missing, key=repr)
         for _ in range(40):
             case = {name: rng.choice(values) for name, values in PARAMETERS.items()}
@@ -78,24 +96,32 @@ def cover(rng):
             if not allowed(case):
                 continue
             new = missing & covered_pairs(case)
-            if best is None or len(new) > len(best_new):
-                best, best_new = case, new
-        if best is not None and best_new:
+            # A case as large as can be has to be worth half a dozen small ones.
+            weights = case["experts"] * case["k"] * case["n"]
+            gain = len(new) / (1 + 5 * weights / MAX_WEIGHTS)
+            if gain > best_gain:
+                best, best_new, best_gain = case, new, gain
+        if best is not None:
             cases.append(best)
             missing -= best_new
     return cases
 
 
 def count_tokens(case, rng):
+    """The tokens of each expert. In a mixed case some expert has those of the
+    case, and the others all numbers in turn for which rows are left."""
     experts = case["experts"]
-    if case["rows"] == "one_expert":
-        counts = [0] * experts
-        counts[rng.randrange(experts)] = 65
-    elif case["rows"] in ("empty", "none"):
-        counts = [0] * experts
-    else:
-        counts = [TOKENS[(e + 1) % len(TOKENS)] for e in range(experts)]
-        rng.shuffle(counts)
+    counts = [0] * experts
+    if case["rows"] in ("empty", "none"):
+        return counts
+    counts[0] = case["tokens"]
+    if case["rows"] != "one_expert":
+        left = min(MAX_ROWS, MAX_PRODUCTS // (case["k"] * case["n"])) - counts[0]
+        for expert in range(1, experts):
+            tokens = TOKENS[expert % len(TOKENS)]
+            counts[expert] = tokens if tokens <= left else min(left, 1)
+            left -= counts[expert]
+    rng.shuffle(counts)
     return counts
 
 

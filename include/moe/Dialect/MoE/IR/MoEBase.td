@@ -34,6 +34,14 @@ def MoE_Dialect : Dialect {
     expert are contiguous. All matmuls accumulate in f32.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Name of the unit attribute of a function that is a program for the GPU
+    /// even if no moe op is left in it.
+    static constexpr ::llvm::StringLiteral getProgramAttrName() {
+      return "moe.program";
+    }
+  }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 

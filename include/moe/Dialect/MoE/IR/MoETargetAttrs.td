@@ -36,7 +36,8 @@ def MoE_TargetAttr : MoE_Attr<"Target", "target"> {
     A name alone is a preset: `h100-sxm`, `h200`, `h20`; `sm_90a` stands for
     `h100-sxm`. After the name, fields override those of the preset. A name that
     is not a preset needs all fields. The attribute `moe.target` of a module
-    gives the target of everything in it.
+    or a function gives the target of everything in it; the closest one counts,
+    and none if a pass is given a target as its option.
 
     Example:
 
@@ -66,8 +67,11 @@ def MoE_TargetAttr : MoE_Attr<"Target", "target"> {
     static ::mlir::FailureOr<TargetAttr>
     parseText(::mlir::MLIRContext *context, ::llvm::StringRef text,
               ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError);
-    /// Name of the module attribute that holds the target.
-    static constexpr ::llvm::StringLiteral getModuleAttrName() {
+    /// The target of `op`: the `moe.target` attribute of the closest op around
+    /// it, or of itself, that has one; else the preset h100-sxm.
+    static TargetAttr getAround(::mlir::Operation *op);
+    /// Name of the attribute, of a module or a function, that holds the target.
+    static constexpr ::llvm::StringLiteral getAttrName() {
       return "moe.target";
     }
   }];

@@ -101,12 +101,17 @@ public:
   /// Expected number of tiles of `rows` tokens that hold all tokens, none of
   /// which holds tokens of two experts.
   double getTiles(int64_t rows) const;
+  /// Expected number of tokens that these tiles are computed for if each is as
+  /// wide as the kernel makes it for its tokens: the least power of two times
+  /// `step` that holds them, and `rows` at most (KernelPlan::getTokenTiles).
+  double getPaddedTokens(int64_t rows, int64_t step) const;
 
 private:
   /// Experts of one mean, with the distribution of their count.
   struct Class {
     Class(double mean, double experts);
     double getExpectedTiles(int64_t rows) const;
+    double getExpectedPadded(int64_t rows, int64_t step) const;
 
     double mean, experts;
     /// Probability of at most `first + i` tokens; 0 below, 1 above.

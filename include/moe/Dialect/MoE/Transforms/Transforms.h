@@ -30,10 +30,9 @@ namespace moe {
 /// The numbers of `target` for operands of `elementType`.
 Machine getMachine(TargetAttr target, Type elementType);
 
-/// The target that `text` describes (see TargetAttr::parseText); if it is
-/// empty, the `moe.target` attribute of the closest op around `op`, or of `op`
-/// itself, that has one; else the preset `h100-sxm`. Emits an error on `op` if
-/// either is not a target.
+/// The target that `text` describes (see TargetAttr::parseText), or if it is
+/// empty the one around `op` (see TargetAttr::getAround). Emits an error on
+/// `op` if `text` is not a target.
 FailureOr<TargetAttr> resolveTarget(Operation *op, StringRef text);
 
 /// The element sizes and storage orders of `op`; its sizes are 0.
@@ -98,7 +97,8 @@ struct SwapABOptions {
   /// Auto asks `profitability`; always swaps what can be swapped; never keeps
   /// everything.
   SwapMode mode = SwapMode::Auto;
-  /// What the default profitability predicts for; null means h100-sxm.
+  /// What the default profitability predicts for; null means the target around
+  /// the op.
   TargetAttr target;
   /// Tokens of an expert, in place of the ops' hints.
   std::optional<double> expectedTokens;
@@ -126,10 +126,17 @@ void populateMoESwapABPatterns(RewritePatternSet &patterns,
 // Folding of transposes
 //===----------------------------------------------------------------------===//
 
+/// What of a moe.grouped_matmul_swapped is stored in one of two orders.
+enum class OrderedMatrix { Tokens, Result };
+
 /// Adds the patterns that fold transposes of the tokens, the destination and
-/// the result of moe.grouped_matmul_swapped into its storage orders, and those
-/// that remove pairs of transposes.
-void populateMoEFoldTransposesPatterns(RewritePatternSet &patterns);
+/// the result of moe.grouped_matmul_swapped into its storage orders, each with
+/// a remark of category `moe-fold-transposes`, and those that remove pairs of
+/// transposes. `listener`, unless null, is told of every matrix that was made
+/// row-major.
+void populateMoEFoldTransposesPatterns(
+    RewritePatternSet &patterns,
+    const std::function<void(OrderedMatrix)> &listener = nullptr);
 
 //===----------------------------------------------------------------------===//
 // Schedules
