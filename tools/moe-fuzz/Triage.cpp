@@ -148,13 +148,15 @@ llvm::Error KnownCrashes::load(StringRef path) {
 }
 
 /// Whether `functions` are in `frames`, in this order from the innermost on,
-/// and nothing of this project before the last of them.
+/// and nothing else of this project before the last of them.
 static bool areOn(ArrayRef<Frame> frames, ArrayRef<std::string> functions) {
   for (const Frame &frame : frames) {
-    if (functions.empty() || frame.isOurs)
+    if (functions.empty())
       break;
     if (StringRef(frame.name).contains(functions.front()))
       functions = functions.drop_front();
+    else if (frame.isOurs)
+      break;
   }
   return functions.empty();
 }
