@@ -168,3 +168,18 @@ func.func @kn(%x: tensor<4096x2048xbf16>, %w: tensor<128x2048x1536xbf16>,
       outs(%g : tensor<4096x768xbf16>) -> tensor<4096x768xbf16>
   return %0, %1 : tensor<4096x1536xbf16>, tensor<4096x768xbf16>
 }
+
+// -----
+
+// Bytes beyond what a signed number holds.
+// CHECK-LABEL: func @long_rows
+// CHECK-NOT: schedule
+func.func @long_rows(%x: memref<?x9223372036854775807xbf16>, %w: memref<1x8x9223372036854775807xbf16>,
+                     %off: memref<2xi32>, %y: memref<?x8xbf16>) {
+  // expected-remark @+1 {{K = 9223372036854775807 makes rows of 18446744073709551614 bytes}}
+  moe.grouped_matmul
+      ins(%x, %w, %off : memref<?x9223372036854775807xbf16>, memref<1x8x9223372036854775807xbf16>,
+                         memref<2xi32>)
+      outs(%y : memref<?x8xbf16>)
+  return
+}

@@ -9,6 +9,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::moe;
@@ -103,7 +104,9 @@ static std::optional<std::string> getRowObstacle(int64_t size, Type elementType,
     return std::nullopt;
   return llvm::formatv("{0} = {1} makes rows of {2} bytes, and {3} weights "
                        "need a multiple of {4}",
-                       what, size, size * bytes, layout, kRowAlignment);
+                       what, size,
+                       llvm::SaturatingMultiply<uint64_t>(size, bytes), layout,
+                       kRowAlignment);
 }
 
 std::optional<std::string>
