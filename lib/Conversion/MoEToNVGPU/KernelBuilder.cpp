@@ -68,10 +68,6 @@ Value KernelBuilder::logicalAnd(Value lhs, Value rhs) {
   return arith::AndIOp::create(*this, lhs, rhs);
 }
 
-Value KernelBuilder::logicalOr(Value lhs, Value rhs) {
-  return arith::OrIOp::create(*this, lhs, rhs);
-}
-
 Value KernelBuilder::select(Value condition, Value ifTrue, Value ifFalse) {
   return arith::SelectOp::create(*this, condition, ifTrue, ifFalse);
 }

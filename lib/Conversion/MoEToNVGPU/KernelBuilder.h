@@ -53,7 +53,6 @@ public:
   Value minUnsigned(Value lhs, Value rhs);
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs);
   Value logicalAnd(Value lhs, Value rhs);
-  Value logicalOr(Value lhs, Value rhs);
   Value select(Value condition, Value ifTrue, Value ifFalse);
 
   Value i64(int64_t value);
