@@ -50,7 +50,7 @@ private:
   /// Adds what one expert with rows reads: a part of each of `operands`, which
   /// may be null.
   llvm::Error addWeights(ValueRange operands, uint64_t experts);
-  llvm::Expected<Extent> getExtent(Value value);
+  llvm::Expected<SmallVector<Extent>> getExtents(ValueRange values);
 
   func::FuncOp func;
   ArrayRef<const HostTensor *> inputs;
@@ -59,27 +59,32 @@ private:
 };
 } // namespace
 
-llvm::Expected<Extent> TrafficCounter::getExtent(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  std::optional<SmallVector<int64_t>> shape;
-  if (type)
-    shape = resolveShape(value, shapes);
-  if (!shape)
-    return llvm::createStringError(
-        "the size of a tensor is not known before the run");
-  return Extent{*shape, static_cast<uint64_t>(getByteSize(
-                            *getElementKind(type.getElementType())))};
+llvm::Expected<SmallVector<Extent>>
+TrafficCounter::getExtents(ValueRange values) {
+  SmallVector<Extent> extents;
+  for (Value value : values) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    std::optional<SmallVector<int64_t>> shape;
+    if (type)
+      shape = resolveShape(value, shapes);
+    if (!shape)
+      return llvm::createStringError(
+          "the size of a tensor is not known before the run");
+    extents.push_back({*shape, static_cast<uint64_t>(getByteSize(
+                                   *getElementKind(type.getElementType())))});
+  }
+  return extents;
 }
 
 llvm::Error TrafficCounter::addWeights(ValueRange operands, uint64_t experts) {
-  for (Value operand : operands) {
-    if (!operand)
-      continue;
-    llvm::Expected<Extent> extent = getExtent(operand);
-    if (!extent)
-      return extent.takeError();
-    traffic.weights += experts * extent->getSliceBytes(0);
-  }
+  auto extents = getExtents(llvm::to_vector(
+      llvm::make_filter_range(operands, [](Value operand) -> bool {
+        return static_cast<bool>(operand);
+      })));
+  if (!extents)
+    return extents.takeError();
+  for (const Extent &extent : *extents)
+    traffic.weights += experts * extent.getSliceBytes(0);
   return llvm::Error::success();
 }
 
@@ -100,22 +105,18 @@ llvm::Error TrafficCounter::addMatmul(GroupedMatmulInterface op) {
     return operands.takeError();
   auto [groups, gather, scatter] =
       std::tie((*operands)[0], (*operands)[1], (*operands)[2]);
-  llvm::Expected<Extent> tokens = getExtent(op.getTokens());
-  if (!tokens)
-    return tokens.takeError();
-  llvm::Expected<Extent> result = getExtent(op.getInit());
-  if (!result)
-    return result.takeError();
-  llvm::Expected<Extent> weights = getExtent(op.getWeights());
-  if (!weights)
-    return weights.takeError();
+  auto extents = getExtents({op.getTokens(), op.getInit(), op.getWeights()});
+  if (!extents)
+    return extents.takeError();
+  const Extent &tokens = (*extents)[0], &result = (*extents)[1],
+               &weights = (*extents)[2];
 
   size_t tokenDim = op.hasTransposedTokens() ? 1 : 0;
   size_t resultDim = op.hasTransposedResult() ? 1 : 0;
-  int64_t numTokens = tokens->shape[tokenDim];
+  int64_t numTokens = tokens.shape[tokenDim];
   int64_t numRows = gather ? gather.size() : numTokens;
-  int64_t numResultRows = result->shape[resultDim];
-  int64_t experts = weights->shape[0];
+  int64_t numResultRows = result.shape[resultDim];
+  int64_t experts = weights.shape[0];
   bool offsets = op.getGroupKind() == GroupKind::Offsets;
   if (llvm::Error error =
           checkEqual(op, "E", {experts, groups.size() - (offsets ? 1 : 0)}))
@@ -134,9 +135,9 @@ llvm::Error TrafficCounter::addMatmul(GroupedMatmulInterface op) {
     }
   }
   traffic.tokens +=
-      countDistinct(read, numTokens) * tokens->getSliceBytes(tokenDim);
+      countDistinct(read, numTokens) * tokens.getSliceBytes(tokenDim);
   traffic.results +=
-      countDistinct(written, numResultRows) * result->getSliceBytes(resultDim);
+      countDistinct(written, numResultRows) * result.getSliceBytes(resultDim);
   return addWeights({op.getWeights(), op.getBias()}, busy);
 }
 
@@ -145,50 +146,43 @@ llvm::Error TrafficCounter::addExperts(ExpertsOp op) {
   if (!operands)
     return operands.takeError();
   const Operand &indices = operands->front();
-  llvm::Expected<Extent> tokens = getExtent(op.getTokens());
-  if (!tokens)
-    return tokens.takeError();
-  llvm::Expected<Extent> result = getExtent(op.getInit());
-  if (!result)
-    return result.takeError();
-  llvm::Expected<Extent> gateUp = getExtent(op.getGateUp());
-  if (!gateUp)
-    return gateUp.takeError();
+  auto extents = getExtents({op.getTokens(), op.getInit(), op.getGateUp()});
+  if (!extents)
+    return extents.takeError();
+  const Extent &tokens = (*extents)[0], &result = (*extents)[1],
+               &gateUp = (*extents)[2];
 
   int64_t topK = indices.shape[1];
   std::vector<int64_t> experts, routed;
   for (int64_t pair = 0; pair < indices.size(); ++pair) {
     int64_t expert = indices.integerAt(pair);
-    if (expert < 0 || expert >= gateUp->shape[0])
+    if (expert < 0 || expert >= gateUp.shape[0])
       continue;
     experts.push_back(expert);
     routed.push_back(pair / topK);
   }
   traffic.tokens +=
-      countDistinct(routed, tokens->shape[0]) * tokens->getSliceBytes(0);
-  traffic.results += result->shape[0] * result->getSliceBytes(0);
+      countDistinct(routed, tokens.shape[0]) * tokens.getSliceBytes(0);
+  traffic.results += result.shape[0] * result.getSliceBytes(0);
   return addWeights(
       {op.getGateUp(), op.getDown(), op.getGateUpBias(), op.getDownBias()},
-      countDistinct(experts, gateUp->shape[0]));
+      countDistinct(experts, gateUp.shape[0]));
 }
 
 llvm::Error TrafficCounter::addCombine(CombineOp op) {
   auto operands = evaluateValues(func, inputs, {op.getRowOfPair()});
   if (!operands)
     return operands.takeError();
-  llvm::Expected<Extent> rows = getExtent(op.getRows());
-  if (!rows)
-    return rows.takeError();
-  llvm::Expected<Extent> result = getExtent(op.getInit());
-  if (!result)
-    return result.takeError();
+  auto extents = getExtents({op.getRows(), op.getInit()});
+  if (!extents)
+    return extents.takeError();
+  const Extent &rows = (*extents)[0], &result = (*extents)[1];
   const Operand &rowOfPair = operands->front();
   std::vector<int64_t> read;
   for (int64_t pair = 0; pair < rowOfPair.size(); ++pair)
     read.push_back(rowOfPair.integerAt(pair));
-  traffic.tokens +=
-      countDistinct(read, rows->shape[0]) * rows->getSliceBytes(0);
-  traffic.results += result->shape[0] * result->getSliceBytes(0);
+  traffic.tokens += countDistinct(read, rows.shape[0]) * rows.getSliceBytes(0);
+  traffic.results += result.shape[0] * result.getSliceBytes(0);
   return llvm::Error::success();
 }
 
