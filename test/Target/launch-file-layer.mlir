@@ -25,7 +25,6 @@
 // CHECK-NEXT:   1: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["mul", ["dim", 1, 0], 8], 12], 132], 1, 1], "kernel": "grouped_matmul_swapped_1", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
 // CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 3, "dims": [2048, 1536, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096, 6291456], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 1], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
-// CHECK-NEXT:     {"box": [64, 1], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
 // CHECK-NEXT:     {"buffer": 8, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 6, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 9, "kind": "buffer"}

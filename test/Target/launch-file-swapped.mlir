@@ -13,8 +13,8 @@
 // CHECK-NEXT: entry: "f"
 // CHECK-NEXT: image: "launch-file-swapped.mlir.tmp.ptx"
 // CHECK-NEXT: launches:
-// CHECK-NEXT:   0: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 0, 0], ["dim", 4, 0]], 3], 132], 1, 1], "kernel": "grouped_matmul_swapped_0", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
-// CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 1, "dims": [256, 192, 8], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [512, 98304], "swizzle": "128b"}
+// CHECK-NEXT:   0: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 0, 0], ["dim", 4, 0]], 5], 132], 1, 1], "kernel": "grouped_matmul_swapped_0", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
+// CHECK-NEXT:     {"box": [64, 40, 1], "buffer": 1, "dims": [256, 192, 8], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [512, 98304], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 8], "buffer": 0, "dims": [256, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [512], "swizzle": "128b"}
 // CHECK-NEXT:     {"buffer": 2, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 3, "kind": "buffer"}

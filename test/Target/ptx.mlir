@@ -13,7 +13,7 @@
 // ALL: .extern .shared .align 1024 .b8 moe_shared_memory[];
 // ALL: setmaxnreg.dec.sync.aligned.u32 40
 // ALL: cp.async.bulk.tensor.3d.shared
-// ALL: setmaxnreg.inc.sync.aligned.u32 224
+// ALL: setmaxnreg.inc.sync.aligned.u32 232
 //
 // The immediates are scale of A, of B, transposition of A, of B.
 // NK: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{.*}} 1, {{ *}}1, {{ *}}0, {{ *}}0;

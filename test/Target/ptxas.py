@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Assembles a kernel of every combination of orientation, weight layout, type,
-gate and schedule, and fails if ptxas serializes WGMMA (a warning C75xx) or
-spills a register.
+gate and schedule, and the largest schedules with every operand there is, and
+fails if ptxas serializes WGMMA (a warning C75xx) or spills a register.
 """
 #
 # REQUIRES: ptxas
@@ -18,6 +18,18 @@ import sys
 
 EXPERTS, K, N = 4, 128, 512
 GATES = ("none", "concat")
+# What KernelPlan::readSchedule accepts, by the number of warpgroups.
+MAX_ACCUMULATORS = {1: 160, 2: 160, 3: 80}
+
+
+def largest_schedules(swapped):
+    """Of as many accumulators as the compiler accepts."""
+    for warpgroups, limit in MAX_ACCUMULATORS.items():
+        for slabs in (1, 2, 3):
+            n = min(limit * 2 // slabs, 256) // 8 * 8
+            m = 64 * warpgroups * slabs
+            if swapped or n % 64 == 0:
+                yield m, n, 2, warpgroups
 
 
 def swapped_schedules(gate):
@@ -25,8 +37,8 @@ def swapped_schedules(gate):
     slabs = 2 if gate == "concat" else 1
     yield 64 * slabs, 8, 12, 1
     yield from ((64 * slabs, n, 2, 1) for n in (16, 64, 128, 256))
-    yield from ((64 * slabs * 2, n, 2, 2) for n in (8, 32, 192))
-    yield from ((64 * slabs * 3, n, 2, 3) for n in (8, 96))
+    yield from ((64 * slabs * 2, n, 2, 2) for n in (8, 32, 160))
+    yield from ((64 * slabs * 3, n, 2, 3) for n in (8, 80))
     yield 128, 64, 4, 1
 
 
@@ -45,22 +57,22 @@ def fits(m, n, stages, warpgroups):
     """What the compiler accepts: accumulators of a thread, shared memory."""
     accumulators = m // 64 // warpgroups * n // 2
     return (
-        accumulators <= (192 if warpgroups < 3 else 100)
+        accumulators <= MAX_ACCUMULATORS[warpgroups]
         and stages * (m + n) * 128 < 220 << 10
     )
 
 
 class Case:
-    def __init__(self, swapped, layout, dtype, gate, schedule):
+    def __init__(self, swapped, layout, dtype, gate, schedule, is_full=False):
         self.swapped, self.layout, self.dtype = swapped, layout, dtype
-        self.gate, self.schedule = gate, schedule
+        self.gate, self.schedule, self.is_full = gate, schedule, is_full
 
     def __str__(self):
         m, n, stages, warpgroups = self.schedule
         return (
             f"{'swapped' if self.swapped else 'unswapped'} {self.layout} "
             f"{self.dtype} gate={self.gate} m={m} n={n} stages={stages} "
-            f"warpgroups={warpgroups}"
+            f"warpgroups={warpgroups}{' all operands' if self.is_full else ''}"
         )
 
     def function(self):
@@ -69,6 +81,16 @@ class Case:
         columns = N if self.gate == "none" else N // 2
         x, w = f"memref<?x{K}x{self.dtype}>", f"memref<{EXPERTS}x{inner}x{self.dtype}>"
         off, y = f"memref<{EXPERTS + 1}xi32>", f"memref<?x{columns}x{self.dtype}>"
+        more, more_arguments = "", ""
+        if self.is_full:
+            y = f"memref<?x{columns}xf32>"
+            bias = f"memref<{EXPERTS}x{N}xf32>"
+            scale, scatter = "memref<?xf32>", "memref<?xi64>"
+            more = (
+                f"bias(%b : {bias}) scale(%s : {scale})"
+                f" scatter(%d : {scatter})"
+            )
+            more_arguments = f", %b: {bias}, %s: {scale}, %d: {scatter}"
         attributes = (
             f"weight_layout = #moe.weight_layout<{self.layout}>, schedule = "
             f"#moe.schedule<m = {m}, n = {n}, k = 64, stages = {stages}, "
@@ -88,9 +110,9 @@ class Case:
                 ", result_order = #moe.order<row_major>"
             )
         return (
-            f"%x: {x}, %w: {w}, %off: {off}, %y: {y}",
+            f"%x: {x}, %w: {w}, %off: {off}, %y: {y}{more_arguments}",
             f"moe.{op} {{{attributes}}} ins({operands}, %off : {types}, {off}) "
-            f"outs(%y : {y})",
+            f"{more} outs(%y : {y})",
         )
 
 
@@ -139,6 +161,13 @@ def main():
         )
         for schedule in (swapped_schedules if swapped else unswapped_schedules)(gate)
         if fits(*schedule)
+    ]
+    cases += [
+        Case(swapped, "nk", "bf16", gate, schedule, is_full=True)
+        for swapped, gate in itertools.product(
+            (True, False), ("none", "interleaved")
+        )
+        for schedule in largest_schedules(swapped)
     ]
     chunks = [cases[i : i + 12] for i in range(0, len(cases), 12)]
     failed = False

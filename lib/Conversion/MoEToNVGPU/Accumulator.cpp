@@ -47,7 +47,8 @@ Value Accumulator::multiply(KernelBuilder &b, const Ring &ring,
       gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup);
   Value stage = ring.getStageOffset(b, position);
   Value offsetA = arith::AddIOp::create(
-      b, stage, b.toIndex(b.mul(warpgroup, rows * kSwizzleBytes)));
+      b, stage,
+      b.toIndex(b.mul(warpgroup, plan.warpgroupRows * kSwizzleBytes)));
   Value offsetB = arith::AddIOp::create(b, stage, b.index(plan.a.getBytes()));
 
   // The op wants A as [M x K], whose strides say how it is stored, and B as

@@ -44,8 +44,8 @@ public:
     laneRow = b.divUnsigned(ids.lane, 4);
     laneColumn = b.mul(b.remUnsigned(ids.lane, 4), 2);
     Value warpRow = b.mul(b.remUnsigned(ids.warp, 4), 16);
-    groupRow = b.add(b.mul(ids.warpgroup, plan.slabs * kSlabRows), warpRow);
-    groupRow = b.add(groupRow, laneRow);
+    slabRow = b.add(warpRow, laneRow);
+    groupRow = b.add(b.mul(ids.warpgroup, plan.warpgroupRows), slabRow);
     if (plan.isSwapped)
       createSwapped();
     else
@@ -63,6 +63,7 @@ private:
         b, registers, ArrayRef<int64_t>{slab, 4 * j + 2 * half + column});
   }
 
+  Value getOwnOutput(Value row, Value output);
   Value loadBias(Value weightRow);
   Value addBias(Value value, Value bias) {
     return bias ? arith::AddFOp::create(b, value, bias).getResult() : value;
@@ -82,12 +83,22 @@ private:
   const WorkTile &tile;
   Value registers;
   const EpilogueOperands &operands;
-  /// Row and first column of this thread in a slab; `groupRow` counts from the
-  /// first row of the tile.
-  Value laneRow, laneColumn, groupRow;
+  /// First row of this thread in the 16 rows of its warp, in a slab and in the
+  /// tile, and its first column.
+  Value laneRow, slabRow, groupRow, laneColumn;
 };
 
 } // namespace
+
+/// `output`, which comes of row `row` of a warpgroup (i32), if that is one of
+/// its own; else an output that is past the last and so is not stored.
+Value EpilogueBuilder::getOwnOutput(Value row, Value output) {
+  if (!plan.hasPartialSlab())
+    return output;
+  Value isOwn =
+      b.compare(arith::CmpIPredicate::ult, row, b.i32(plan.warpgroupRows));
+  return b.select(isOwn, output, b.i32(plan.resultColumns));
+}
 
 /// The bias of a weight row of the tile's expert. Rows past the last weight
 /// row are not stored; they read the last one's bias.
@@ -116,7 +127,7 @@ void EpilogueBuilder::storeValue(Value rowPointer, Value scale,
     GlobalArray{rowPointer, plan.resultType}.store(b, finishValue(value, scale),
                                                    value.output);
   };
-  if (!plan.hasPartialOutputs())
+  if (!plan.hasPartialOutputs() && !plan.hasPartialSlab())
     return store();
   b.createIf(b.compare(arith::CmpIPredicate::ult, value.output,
                        b.i32(plan.resultColumns)),
@@ -155,9 +166,9 @@ void EpilogueBuilder::createSwapped() {
   // and the second half the up rows of the same outputs.
   bool isGated = plan.isGated();
   int64_t outputSlabs = isGated ? plan.slabs / 2 : plan.slabs;
-  Value warpgroupOutput = b.mul(ids.warpgroup, outputSlabs * kSlabRows);
-  Value rowInSlab = b.add(b.mul(b.remUnsigned(ids.warp, 4), 16), laneRow);
-  Value firstOutput = b.add(b.add(getTileOutput(), warpgroupOutput), rowInSlab);
+  int64_t outputRows = isGated ? plan.warpgroupRows / 2 : plan.warpgroupRows;
+  Value warpgroupOutput = b.mul(ids.warpgroup, outputRows);
+  Value firstOutput = b.add(b.add(getTileOutput(), warpgroupOutput), slabRow);
 
   struct Row {
     Value output, gateBias, upBias;
@@ -165,11 +176,13 @@ void EpilogueBuilder::createSwapped() {
   SmallVector<Row> rows;
   for (int64_t slab = 0; slab < outputSlabs; ++slab)
     for (int64_t half : {0, 1}) {
-      Value output = b.add(firstOutput, slab * kSlabRows + 8 * half);
+      int64_t distance = slab * kSlabRows + 8 * half;
+      Value output = b.add(firstOutput, distance);
       Value upBias;
       if (isGated)
         upBias = loadBias(b.add(output, plan.resultColumns));
-      rows.push_back({output, loadBias(output), upBias});
+      rows.push_back({getOwnOutput(b.add(slabRow, distance), output),
+                      loadBias(output), upBias});
     }
   for (int64_t j = 0; j < plan.n / 8; ++j)
     for (int64_t column : {0, 1}) {
@@ -200,10 +213,11 @@ void EpilogueBuilder::createSwappedInterleaved() {
   Value tileRow = b.mul(tile.outputTile, plan.getTileRowStride());
   for (int64_t slab = 0; slab < plan.slabs; ++slab)
     for (int64_t half : {0, 1}) {
-      Value weightRow =
-          b.add(b.add(tileRow, groupRow), slab * kSlabRows + 8 * half);
+      int64_t distance = slab * kSlabRows + 8 * half;
+      Value weightRow = b.add(b.add(tileRow, groupRow), distance);
       Value bias = loadBias(weightRow);
-      Value output = b.divUnsigned(weightRow, 2);
+      Value output =
+          getOwnOutput(b.add(slabRow, distance), b.divUnsigned(weightRow, 2));
       for (int64_t j = 0; j < plan.n / 8; ++j) {
         Value even = addBias(getRegister(slab, j, half, 0), bias);
         Value odd = addBias(getRegister(slab, j, half, 1), bias);

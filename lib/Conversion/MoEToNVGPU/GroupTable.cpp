@@ -5,25 +5,32 @@
 //===----------------------------------------------------------------------===//
 //
 // The table holds, for expert e and once more for the end, the first token row
-// and the first token tile. One warp makes it, 32 experts a round, one a lane:
+// and the first token tile. One warp makes it, each lane for some consecutive
+// experts, so that most kernels wait once for all their groups to arrive:
 //
 //   offsets   first row = running maximum of the clamped offsets
 //   sizes     first row = running sum of the clamped sizes, at most R
 //   tiles     running sum of ceil(rows / tokens of a tile)
 //
-// Running values go through the warp by shuffles and from round to round in
-// registers. Any content of the groups operand gives disjoint ascending row
-// ranges within [0, R].
+// Any content of the groups operand gives disjoint ascending row ranges within
+// [0, R].
 //
 //===----------------------------------------------------------------------===//
 
 #include "KernelBuilder.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 using namespace mlir;
 using namespace mlir::moe;
 
+/// Experts of a lane, at most: with more, code grows and registers run out.
+static constexpr int64_t kMaxLaneExperts = 8;
+
 GroupTable::GroupTable(KernelBuilder &b, const KernelPlan &plan, Value shared)
     : plan(plan),
+      laneExperts(std::min<int64_t>(
+          kMaxLaneExperts, llvm::divideCeil(plan.numExperts, kWarpThreads))),
       rowStarts(b.sharedView(shared, b.index(plan.tableOffset),
                              {plan.numExperts + 1}, b.getI32Type())),
       tileStarts(b.sharedView(
@@ -42,70 +49,93 @@ Value GroupTable::loadGroup(KernelBuilder &b, Value groups, Value position,
   return arith::TruncIOp::create(b, b.getI32Type(), value);
 }
 
-std::pair<Value, Value> GroupTable::getRows(KernelBuilder &b, Value groups,
-                                            Value expert, Value isExpert,
-                                            Value numRows, Value lane,
-                                            Value carriedRow) const {
+/// The values of combine(...combine(combine(carried, item of lane 0), ...)...)
+/// before each of the `items` of this lane, and after the last. `combine` is
+/// associative, and zero changes nothing.
+static SmallVector<Value>
+createRunningValues(KernelBuilder &b, ArrayRef<Value> items, Value carried,
+                    Value lane, function_ref<Value(Value, Value)> combine) {
+  SmallVector<Value> own = {items.front()};
+  for (Value item : items.drop_front())
+    own.push_back(combine(own.back(), item));
+  Value before = b.shuffle(gpu::ShuffleMode::UP,
+                           createWarpScan(b, own.back(), lane, combine), 1);
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
+  before = combine(carried, b.select(isFirst, b.i32(0), before));
+  SmallVector<Value> values = {before};
+  for (Value item : own)
+    values.push_back(combine(before, item));
+  return values;
+}
+
+SmallVector<Value> GroupTable::getRowStarts(KernelBuilder &b, Value groups,
+                                            Value firstExpert, Value numRows,
+                                            Value carriedRow,
+                                            Value lane) const {
+  SmallVector<Value> items;
   if (plan.groupKind == GroupKind::Offsets) {
-    // Lanes behind the last expert read the last offset: their ranges are
-    // empty, and the running maximum ends with that offset.
-    auto load = [&](int64_t distance) {
-      Value position =
-          b.minUnsigned(b.add(expert, distance), b.i32(plan.numExperts));
-      return loadGroup(b, groups, position, numRows);
-    };
-    auto maximum = [&](Value lhs, Value rhs) -> Value {
-      return arith::MaxSIOp::create(b, lhs, rhs);
-    };
-    Value first = createWarpScan(b, load(0), lane, maximum);
-    first = maximum(first, carriedRow);
-    return {first, maximum(first, load(1))};
+    // Behind the last expert that is the last offset: empty ranges.
+    Value last = b.i32(plan.numExperts);
+    for (int64_t i = 0; i < laneExperts; ++i)
+      items.push_back(loadGroup(
+          b, groups, b.minUnsigned(b.add(firstExpert, i + 1), last), numRows));
+    return createRunningValues(b, items, carriedRow, lane,
+                               [&](Value lhs, Value rhs) -> Value {
+                                 return arith::MaxSIOp::create(b, lhs, rhs);
+                               });
   }
   Value last = b.i32(plan.numExperts - 1);
-  Value size = loadGroup(b, groups, b.minUnsigned(expert, last), numRows);
-  size = b.select(isExpert, size, b.i32(0));
+  for (int64_t i = 0; i < laneExperts; ++i) {
+    Value expert = b.add(firstExpert, i);
+    Value size = loadGroup(b, groups, b.minUnsigned(expert, last), numRows);
+    Value isExpert = b.compare(arith::CmpIPredicate::ule, expert, last);
+    items.push_back(b.select(isExpert, size, b.i32(0)));
+  }
   // Both summands are at most R < 2^31, so the unsigned sum does not wrap.
-  auto saturatingSum = [&](Value lhs, Value rhs) {
-    return b.minUnsigned(b.add(lhs, rhs), numRows);
-  };
-  Value end = createWarpScan(b, size, lane, saturatingSum);
-  end = saturatingSum(end, carriedRow);
-  Value previousEnd = b.shuffle(gpu::ShuffleMode::UP, end, 1);
-  Value isFirst = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
-  return {b.select(isFirst, carriedRow, previousEnd), end};
+  return createRunningValues(b, items, carriedRow, lane,
+                             [&](Value lhs, Value rhs) {
+                               return b.minUnsigned(b.add(lhs, rhs), numRows);
+                             });
 }
 
 void GroupTable::build(KernelBuilder &b, Value groups, Value numRows,
                        Value lane) const {
-  int64_t rounds = llvm::divideCeil(plan.numExperts, kWarpThreads);
+  int64_t rounds =
+      llvm::divideCeil(plan.numExperts, kWarpThreads * laneExperts);
   Value zero = b.i32(0);
+  Value firstRow = plan.groupKind == GroupKind::Offsets
+                       ? loadGroup(b, groups, zero, numRows)
+                       : zero;
   auto loop = scf::ForOp::create(b, zero, b.i32(rounds), b.i32(1),
-                                 ValueRange{zero, zero});
+                                 ValueRange{firstRow, zero});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value carriedRow = loop.getRegionIterArg(0);
-    Value carriedTile = loop.getRegionIterArg(1);
-    Value expert = b.add(b.mul(loop.getInductionVar(), kWarpThreads), lane);
-    Value isExpert =
-        b.compare(arith::CmpIPredicate::ult, expert, b.i32(plan.numExperts));
-    auto [first, end] =
-        getRows(b, groups, expert, isExpert, numRows, lane, carriedRow);
-    Value rows = b.sub(end, first);
-    Value tiles =
-        b.divUnsigned(b.add(rows, plan.tileTokens - 1), plan.tileTokens);
-    Value endTile = createWarpScan(
-        b, tiles, lane, [&](Value lhs, Value rhs) { return b.add(lhs, rhs); });
-    endTile = b.add(endTile, carriedTile);
-    b.createIf(isExpert, [&, first = first] {
-      Value position = b.toIndex(expert);
-      memref::StoreOp::create(b, first, rowStarts, position);
-      memref::StoreOp::create(b, b.sub(endTile, tiles), tileStarts, position);
-    });
+    Value round = b.mul(loop.getInductionVar(), kWarpThreads);
+    Value firstExpert = b.mul(b.add(round, lane), laneExperts);
+    SmallVector<Value> rows = getRowStarts(b, groups, firstExpert, numRows,
+                                           loop.getRegionIterArg(0), lane);
+    SmallVector<Value> tiles;
+    for (auto [start, end] : llvm::zip(rows, ArrayRef(rows).drop_front()))
+      tiles.push_back(b.divUnsigned(
+          b.add(b.sub(end, start), plan.tileTokens - 1), plan.tileTokens));
+    tiles = createRunningValues(
+        b, tiles, loop.getRegionIterArg(1), lane,
+        [&](Value lhs, Value rhs) { return b.add(lhs, rhs); });
+    for (int64_t i = 0; i < laneExperts; ++i) {
+      Value expert = b.add(firstExpert, i);
+      Value isExpert =
+          b.compare(arith::CmpIPredicate::ult, expert, b.i32(plan.numExperts));
+      b.createIf(isExpert, [&] {
+        memref::StoreOp::create(b, rows[i], rowStarts, b.toIndex(expert));
+        memref::StoreOp::create(b, tiles[i], tileStarts, b.toIndex(expert));
+      });
+    }
+    auto broadcastLast = [&](Value value) {
+      return b.shuffle(gpu::ShuffleMode::IDX, value, kWarpThreads - 1);
+    };
     scf::YieldOp::create(
-        b, ValueRange{
-               b.shuffle(gpu::ShuffleMode::IDX, end, kWarpThreads - 1),
-               b.shuffle(gpu::ShuffleMode::IDX, endTile, kWarpThreads - 1)});
+        b, ValueRange{broadcastLast(rows.back()), broadcastLast(tiles.back())});
   }
   Value isFirst = b.compare(arith::CmpIPredicate::eq, lane, zero);
   b.createIf(isFirst, [&] {
@@ -113,6 +143,7 @@ void GroupTable::build(KernelBuilder &b, Value groups, Value numRows,
     memref::StoreOp::create(b, loop.getResult(0), rowStarts, position);
     memref::StoreOp::create(b, loop.getResult(1), tileStarts, position);
   });
+  NVVM::SyncWarpOp::create(b, b.i32(-1));
 }
 
 /// The number fits in 32 bits: with 2^31 tiles, results alone would take 2 TB.

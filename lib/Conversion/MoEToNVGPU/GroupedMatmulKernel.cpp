@@ -8,13 +8,12 @@
 // none. In a block, one warpgroup produces and the others consume, through a
 // ring of stages:
 //
-//   warp 0      init barriers |
-//   all         wait for the kernels before this one in the stream
-//   warp 1      group table   |  barrier
-//   producer                     load 0  load 1  load 2  ...  (waits: empty)
-//                                take the next tile
-//   consumers                            mma 0   mma 1   ...  | store tile
-//                                                release 0    (waits: full)
+//   warp 0     init barriers |
+//   all                      | barrier, wait for the kernels ahead of it
+//   producer                 | group table, load 0  load 1  (waits: empty)
+//                            |              take the next tile
+//   consumers                |                mma 0   mma 1   ...  | store tile
+//                            |                        release 0   (waits: full)
 //
 // The producer runs ahead over the ends of tiles, so the loads of the next tile
 // are under way while a consumer still stores the last one.
@@ -31,10 +30,11 @@ using namespace mlir;
 using namespace mlir::moe;
 
 /// Registers a thread for producers; for consumers by their number of
-/// warpgroups. 128 threads a warpgroup share the 64 K registers of an SM.
+/// warpgroups. 128 threads a warpgroup share the 64 K registers of an SM, in
+/// steps of 8 registers a thread.
 static constexpr int64_t kProducerRegisters = 40;
 static int64_t getConsumerRegisters(int64_t warpgroups) {
-  return warpgroups < 3 ? 224 : 152;
+  return warpgroups < 3 ? 232 : 152;
 }
 
 namespace {
@@ -42,10 +42,14 @@ namespace {
 /// The arguments of the kernel by name.
 struct KernelArguments {
   Value weightMap;
-  /// One for each token tile.
+  /// One for each token tile, or one for all.
   SmallVector<Value> tokenMaps;
   Value groups, gather, numRows;
   EpilogueOperands epilogue;
+
+  Value getTokenMap(size_t tokenTile) const {
+    return tokenMaps.size() == 1 ? tokenMaps.front() : tokenMaps[tokenTile];
+  }
 };
 
 class GroupedMatmulKernelBuilder {
@@ -62,7 +66,7 @@ private:
   LLVM::LLVMFuncOp createFunction(StringRef name);
   KernelArguments readArguments(LLVM::LLVMFuncOp function);
   void createPrologue(const ThreadIds &ids, const KernelArguments &args,
-                      const Ring &ring, const GroupTable &table);
+                      const Ring &ring);
   void createProducer(const ThreadIds &ids, const KernelArguments &kernelArgs,
                       Value shared, const Ring &ring, const GroupTable &table,
                       const TileQueue &queue);
@@ -101,7 +105,7 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
   MLIRContext *context = b.getContext();
   Type generic = LLVM::LLVMPointerType::get(context);
   Type global = b.getGlobalPointerType();
-  size_t numMaps = 1 + tilePlans.size();
+  size_t numMaps = 1 + plan.getTokenMapTiles().size();
   SmallVector<Type> parameters(numMaps, generic);
   parameters.push_back(global);
   parameters.append(!!plan.biasType + !!plan.gatherType + !!plan.scaleType +
@@ -138,9 +142,8 @@ GroupedMatmulKernelBuilder::readArguments(LLVM::LLVMFuncOp function) {
     return UnrealizedConversionCastOp::create(b, type, take()).getResult(0);
   };
   args.weightMap = takeMap(plan.getWeightTile(), /*hasExpertDimension=*/true);
-  for (const KernelPlan &tilePlan : tilePlans)
-    args.tokenMaps.push_back(
-        takeMap(tilePlan.getTokenTile(), /*hasExpertDimension=*/false));
+  for (const OperandTile &tile : plan.getTokenMapTiles())
+    args.tokenMaps.push_back(takeMap(tile, /*hasExpertDimension=*/false));
   args.groups = take();
   if (plan.biasType)
     args.epilogue.bias = take();
@@ -159,12 +162,9 @@ GroupedMatmulKernelBuilder::readArguments(LLVM::LLVMFuncOp function) {
 
 void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
                                                 const KernelArguments &args,
-                                                const Ring &ring,
-                                                const GroupTable &table) {
-  auto isWarp = [&](int64_t warp) {
-    return b.compare(arith::CmpIPredicate::eq, ids.warp, b.i32(warp));
-  };
-  b.createIf(isWarp(0), [&] {
+                                                const Ring &ring) {
+  Value isFirstWarp = b.compare(arith::CmpIPredicate::eq, ids.warp, b.i32(0));
+  b.createIf(isFirstWarp, [&] {
     b.createIf(NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()), [&] {
       nvgpu::TmaPrefetchOp::create(b, args.weightMap, Value());
       for (Value map : args.tokenMaps)
@@ -172,10 +172,9 @@ void GroupedMatmulKernelBuilder::createPrologue(const ThreadIds &ids,
       ring.initBarriers(b);
     });
   });
-  createDependencyWait(b);
-  b.createIf(isWarp(1),
-             [&] { table.build(b, args.groups, args.numRows, ids.lane); });
+  // What comes before the wait overlaps the kernel ahead.
   gpu::BarrierOp::create(b);
+  createDependencyWait(b);
 }
 
 Value GroupedMatmulKernelBuilder::createOnce(Value lane,
@@ -248,12 +247,13 @@ void GroupedMatmulKernelBuilder::createProducer(
         [&](OpBuilder &, Location, ValueRange args) {
           // Asked for now and needed after this tile's loads, the next tile
           // costs no wait.
-          Value next = createOnce(ids.lane, [&] { return queue.takeNext(b); });
+          Value next =
+              createOnce(ids.lane, [&] { return queue.takeNext(b, numTiles); });
           WorkTile tile = table.getTile(b, args[0]);
           RingPosition end =
               createForTokens(tile, [&](size_t i, const KernelPlan &tilePlan) {
                 OperandStreams streams(tilePlan, shared, kernelArgs.weightMap,
-                                       kernelArgs.tokenMaps[i],
+                                       kernelArgs.getTokenMap(i),
                                        kernelArgs.gather, kernelArgs.numRows,
                                        ids.lane);
                 return createTileOfProducer(ring, tile, {args[1], args[2]},
@@ -263,14 +263,15 @@ void GroupedMatmulKernelBuilder::createProducer(
         });
     RingPosition end = {loop.getResult(1), loop.getResult(2)};
     ring.waitEmpty(b, end);
-    createOnce(ids.lane, [&] {
-      ring.announceEnd(b, end);
-      queue.leave(b);
-      return b.i32(0);
-    });
+    auto announceEnd = [&] { ring.announceEnd(b, end); };
+    if (!plan.gatherType)
+      return announceEnd();
+    b.createIf(b.compare(arith::CmpIPredicate::eq, ids.lane, b.i32(0)),
+               announceEnd);
   };
   Value warp = b.i32(plan.warpgroups * (kWarpgroupThreads / kWarpThreads));
   b.createIf(b.compare(arith::CmpIPredicate::eq, ids.warp, warp), [&] {
+    table.build(b, kernelArgs.groups, kernelArgs.numRows, ids.lane);
     // A gather takes all lanes of the warp, one row each.
     if (plan.gatherType)
       return produce();
@@ -319,9 +320,7 @@ void GroupedMatmulKernelBuilder::createConsumer(
       [&](OpBuilder &, Location, ValueRange args) {
         RingPosition at = {args[0], args[1]};
         ring.waitFull(b, at);
-        auto [tile, isTile] = ring.getTile(b, at);
-        // One lane gives the stage back for all: not before all have read it.
-        NVVM::SyncWarpOp::create(b, b.i32(-1));
+        auto [tile, isTile] = ring.getTile(b, at, ids.lane);
         scf::ConditionOp::create(b, isTile,
                                  ValueRange{tile.expert, tile.firstRow,
                                             tile.endRow, tile.outputTile,
@@ -331,7 +330,8 @@ void GroupedMatmulKernelBuilder::createConsumer(
         WorkTile tile = {args[0], args[1], args[2], args[3]};
         RingPosition end =
             createForTokens(tile, [&](size_t i, const KernelPlan &tilePlan) {
-              Value mapA = kernelArgs.weightMap, mapB = kernelArgs.tokenMaps[i];
+              Value mapA = kernelArgs.weightMap,
+                    mapB = kernelArgs.getTokenMap(i);
               if (!plan.isSwapped)
                 std::swap(mapA, mapB);
               return createTileOfConsumer(
@@ -344,7 +344,7 @@ void GroupedMatmulKernelBuilder::createConsumer(
 }
 
 LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
-  TileQueue queue(TileQueue::createCounters(b, (name + "_counters").str()));
+  TileQueue queue(TileQueue::createCounter(b, (name + "_counter").str()));
   LLVM::LLVMFuncOp function = createFunction(name);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(function.addEntryBlock(b));
@@ -355,7 +355,7 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::create(StringRef name) {
   Ring ring(b, plan, shared);
   GroupTable table(b, plan, shared);
   createDependentsLaunch(b);
-  createPrologue(ids, args, ring, table);
+  createPrologue(ids, args, ring);
 
   Value isProducer = b.compare(arith::CmpIPredicate::eq, ids.warpgroup,
                                b.i32(plan.warpgroups));

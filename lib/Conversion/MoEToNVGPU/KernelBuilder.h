@@ -158,9 +158,10 @@ public:
                 int64_t bytes) const;
   /// The same, that no tile comes any more.
   void announceEnd(KernelBuilder &b, RingPosition position) const;
-  /// The tile of a full stage, and whether there is one.
-  std::pair<WorkTile, Value> getTile(KernelBuilder &b,
-                                     RingPosition position) const;
+  /// By a whole warp: the tile of a full stage, and whether there is one. Only
+  /// the first lane, which gives the stage back, reads shared memory.
+  std::pair<WorkTile, Value> getTile(KernelBuilder &b, RingPosition position,
+                                     Value lane) const;
   /// Gives back the stage before `position`.
   void releasePrevious(KernelBuilder &b, RingPosition position) const;
 
@@ -181,7 +182,8 @@ class GroupTable {
 public:
   GroupTable(KernelBuilder &b, const KernelPlan &plan, Value shared);
 
-  /// By one whole warp: fills the table from `groups` (a global pointer).
+  /// By one whole warp: fills the table from `groups` (a global pointer). Its
+  /// lanes may read it afterwards.
   void build(KernelBuilder &b, Value groups, Value numRows, Value lane) const;
   /// Number of tiles of all experts.
   Value getNumTiles(KernelBuilder &b) const;
@@ -190,37 +192,37 @@ public:
   WorkTile getTile(KernelBuilder &b, Value index) const;
 
 private:
-  /// Rows [first, second) of the expert of this lane; see build.
-  std::pair<Value, Value> getRows(KernelBuilder &b, Value groups, Value expert,
-                                  Value isExpert, Value numRows, Value lane,
-                                  Value carriedRow) const;
+  /// The first row of each expert of a lane, from `firstExpert` on, and of the
+  /// one behind them; `carriedRow` is where the experts of lane 0 begin.
+  SmallVector<Value> getRowStarts(KernelBuilder &b, Value groups,
+                                  Value firstExpert, Value numRows,
+                                  Value carriedRow, Value lane) const;
   Value loadGroup(KernelBuilder &b, Value groups, Value position,
                   Value numRows) const;
 
   const KernelPlan &plan;
+  /// Experts that a lane works on at once.
+  int64_t laneExperts;
   Value rowStarts, tileStarts;
 };
 
 /// Hands out the numbers of tiles to blocks: to each its own index first, then
-/// whichever is next, so that a block which is slow takes fewer. The counters
-/// are zero between launches; launches of one kernel must not overlap.
+/// whichever is next, so that a block which is slow takes fewer. The counter is
+/// zero between launches; launches of one kernel must not overlap.
 class TileQueue {
 public:
-  explicit TileQueue(LLVM::GlobalOp counters) : counters(counters) {}
+  explicit TileQueue(LLVM::GlobalOp counter) : counter(counter) {}
 
-  /// Declares a kernel's counters at the builder's insertion point.
-  static LLVM::GlobalOp createCounters(KernelBuilder &b, StringRef name);
+  /// Declares a kernel's counter at the builder's insertion point.
+  static LLVM::GlobalOp createCounter(KernelBuilder &b, StringRef name);
 
   Value getFirst(KernelBuilder &b) const;
-  /// By one thread of the block: a number that no other block gets.
-  Value takeNext(KernelBuilder &b) const;
-  /// By one thread of every block, once, after the last number it takes.
-  void leave(KernelBuilder &b) const;
+  /// By one thread of the block, once for each of the `numTiles` tiles that it
+  /// takes: a number that no other block gets, which may be past the last tile.
+  Value takeNext(KernelBuilder &b, Value numTiles) const;
 
 private:
-  Value getCounter(KernelBuilder &b, int64_t counter) const;
-
-  LLVM::GlobalOp counters;
+  LLVM::GlobalOp counter;
 };
 
 /// A TMA descriptor of the kernel, seen as nvgpu's type.

@@ -16,6 +16,8 @@ using namespace mlir::moe;
 /// Shared memory one block can have on sm_90 (CUDA C++ Programming Guide,
 /// compute capability 9.0: 227 KiB).
 static constexpr int64_t kMaxSharedBytes = 227 * 1024;
+/// f32 accumulators of a thread in a block of three consumer warpgroups.
+static constexpr int64_t kMaxAccumulatorsOfThree = 80;
 /// TMA strides and base addresses are multiples of 16 bytes (CUDA driver API,
 /// cuTensorMapEncodeTiled).
 static constexpr int64_t kTmaAlignment = 16;
@@ -137,9 +139,18 @@ LogicalResult KernelPlan::readSchedule(GroupedMatmulInterface op) {
   kStep = schedule.getK();
   stages = schedule.getStages();
   warpgroups = schedule.getWarpgroups();
-  slabs = m / (kSlabRows * warpgroups);
+  warpgroupRows = m / warpgroups;
+  slabs = llvm::divideCeil(warpgroupRows, kSlabRows);
   kSteps = llvm::divideCeil(depth, kStep);
   bool isKMajor = weightLayout == WeightLayout::NK;
+  // Boxes of 64 rows cut tiles of more rows than a box can have.
+  if (hasPartialSlab() &&
+      (!isSwapped || !isKMajor || gate == Gate::Concat || m > kMaxBoxExtent))
+    return op->emitOpError(
+               "needs a schedule whose m is a multiple of 64 rows for each "
+               "warpgroup, unless it is swapped, has nk weights and no "
+               "concatenated gate, and m is at most 256; got m = ")
+           << m;
   if (isSwapped && gate == Gate::Concat && slabs % 2 != 0)
     return op->emitOpError("needs a schedule whose m is a multiple of 128 for "
                            "each warpgroup (64 gate and 64 up rows), got m = ")
@@ -156,7 +167,7 @@ LogicalResult KernelPlan::readSchedule(GroupedMatmulInterface op) {
   // The limits leave room for addresses; ptxas 13.0 spills or refuses (C7602)
   // beyond them, with three consumer warpgroups beyond the 128 registers that
   // 512 threads start with.
-  int64_t limit = warpgroups < 3 ? 192 : 100;
+  int64_t limit = warpgroups < 3 ? kMaxAccumulators : kMaxAccumulatorsOfThree;
   if (int64_t registers = slabs * n / 2; registers > limit)
     return op->emitOpError("needs ")
            << registers << " accumulator registers a thread, more than the "
@@ -211,6 +222,10 @@ LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op) {
   barrierOffset = recordOffset + stages * 16;
   tableOffset = barrierOffset + stages * 2 * 8;
   sharedBytes = tableOffset + (numExperts + 1) * 2 * 4;
+  // The last slab of the last stage is read whole.
+  int64_t slabRows = (warpgroups - 1) * warpgroupRows + slabs * kSlabRows;
+  sharedBytes = std::max(sharedBytes,
+                         (stages - 1) * stageBytes + slabRows * kSwizzleBytes);
   if (sharedBytes <= kMaxSharedBytes)
     return success();
   return op->emitOpError("needs ")
@@ -226,6 +241,14 @@ SmallVector<int64_t> KernelPlan::getTokenTiles() const {
       tiles.push_back(tokens);
   tiles.push_back(tileTokens);
   return tiles;
+}
+
+SmallVector<OperandTile> KernelPlan::getTokenMapTiles() const {
+  if (gatherType)
+    return {getTokenTile()};
+  return llvm::map_to_vector(getTokenTiles(), [&](int64_t tokens) {
+    return withTokenTile(tokens).getTokenTile();
+  });
 }
 
 KernelPlan KernelPlan::withTokenTile(int64_t tokens) const {

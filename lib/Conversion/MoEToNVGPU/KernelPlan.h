@@ -14,6 +14,7 @@
 #define LIB_CONVERSION_MOETONVGPU_KERNELPLAN_H
 
 #include "moe/Dialect/MoE/IR/MoE.h"
+#include "moe/Dialect/MoE/Transforms/CostModel.h"
 
 namespace mlir {
 namespace moe {
@@ -74,8 +75,10 @@ struct KernelPlan {
   // What follows from them.
   OperandTile a, b;
   SmallVector<WeightBox> weightBoxes;
-  /// Slabs of 64 rows a consumer warpgroup accumulates.
-  int64_t slabs = 0;
+  /// Rows of A that a consumer warpgroup has, and the slabs of 64 rows that it
+  /// accumulates. The last slab may reach beyond its rows: what it reads there
+  /// is some other part of shared memory, and what comes of it is not stored.
+  int64_t warpgroupRows = 0, slabs = 0;
   /// Tokens, at most, and result columns of one tile.
   int64_t tileTokens = 0, tileOutputs = 0;
   int64_t outputTiles = 0, kSteps = 0;
@@ -92,12 +95,12 @@ struct KernelPlan {
   int64_t getTileRowStride() const {
     return gate == Gate::Concat ? tileOutputs : getWeightTile().extent;
   }
-  /// True if the kernel gathers its tokens fast enough. A row of a stage that
-  /// is loaded by itself took about 30 ns on an H200, as long as eight rows of
-  /// weights take at the bandwidth that one of its multiprocessors has.
+  /// True if the kernel gathers its tokens fast enough.
   bool canGather() const {
-    return getTokenTile().extent * 8 <= getWeightTile().extent;
+    return moe::canGather(getTokenTile().extent, getWeightTile().extent);
   }
+  /// True if the last slab of a warpgroup has rows that are not its own.
+  bool hasPartialSlab() const { return warpgroupRows % kSlabRows != 0; }
   /// True if the last tile of an expert has fewer outputs than the others.
   bool hasPartialOutputs() const { return resultColumns % tileOutputs != 0; }
 
@@ -105,6 +108,9 @@ struct KernelPlan {
   /// has fewer than `tileTokens` takes the first of them that holds its tokens:
   /// it loads and computes no more. Powers of two, and the schedule's own.
   SmallVector<int64_t> getTokenTiles() const;
+  /// What the tensor maps of the tokens load: one for each of the token tiles,
+  /// or one for all where a gather loads rows one by one.
+  SmallVector<OperandTile> getTokenMapTiles() const;
   /// This plan, in the same shared memory, for tiles that hold `tokens`.
   KernelPlan withTokenTile(int64_t tokens) const;
   /// Bytes that the loads of one stage bring.

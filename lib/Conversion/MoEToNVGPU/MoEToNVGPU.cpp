@@ -215,17 +215,23 @@ static Value createNumRows(KernelBuilder &b, GroupedMatmulInterface op) {
   return createLeastSize(b, operands);
 }
 
+/// A key that is equal for two ops whose kernels differ in none of `parts`.
+template <typename... Parts> static std::string getKey(const Parts &...parts) {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  ((os << parts << ','), ...);
+  return key;
+}
+
 void ConvertMoEToNVGPU::copyGatheredRows(GroupedMatmulInterface op) {
   auto tokensType = cast<MemRefType>(op.getTokens().getType());
   auto element = cast<FloatType>(tokensType.getElementType());
   auto index = cast<IntegerType>(op.getGather().getType().getElementType());
   // That of the tokens may be dynamic.
   int64_t columns = op.getContractionSize();
-  std::string key;
-  llvm::raw_string_ostream(key)
-      << "gather," << element << ',' << index << ',' << columns;
   LLVM::LLVMFuncOp kernel = getKernel(
-      op, key, "gather", [&](KernelBuilder &kernelBuilder, StringRef name) {
+      op, getKey("gather", element, index, columns), "gather",
+      [&](KernelBuilder &kernelBuilder, StringRef name) {
         return createGatherKernel(kernelBuilder, name, element, index, columns);
       });
   KernelBuilder b(op->getLoc(), OpBuilder(op));
@@ -264,9 +270,8 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
   };
   SmallVector<Value> arguments = {
       createTensorMap(b, op.getWeights(), plan->getWeightTile(), true)};
-  for (int64_t tokens : plan->getTokenTiles())
-    arguments.push_back(createTensorMap(
-        b, op.getTokens(), plan->withTokenTile(tokens).getTokenTile(), false));
+  for (const OperandTile &tile : plan->getTokenMapTiles())
+    arguments.push_back(createTensorMap(b, op.getTokens(), tile, false));
   arguments.push_back(op.getGroups());
   for (Value optional :
        {op.getBias(), op.getGather(), op.getScale(), op.getScatter()})
@@ -341,14 +346,9 @@ LogicalResult ConvertMoEToNVGPU::convertRoute(RouteOp op) {
       !cast<MemRefType>(op.getBias().getType()).hasStaticShape())
     return op.emitOpError("has a bias of a dynamic size; the GPU kernel needs "
                           "it static");
-  std::string key = "route";
-  llvm::raw_string_ostream os(key);
-  os << op->getAttrDictionary();
-  for (Type type : {Type(shape.logits), Type(shape.bias), Type(shape.weights),
-                    Type(shape.index)})
-    os << ',' << type;
-  for (int64_t size : {shape.numExperts, shape.topK})
-    os << ',' << size;
+  std::string key =
+      getKey("route", op->getAttrDictionary(), shape.logits, Type(shape.bias),
+             shape.weights, shape.index, shape.numExperts, shape.topK);
   LLVM::LLVMFuncOp kernel =
       getKernel(op, key, "route", [&](KernelBuilder &b, StringRef name) {
         return createRouteKernel(b, name, shape);
@@ -382,11 +382,9 @@ LogicalResult ConvertMoEToNVGPU::convertDispatch(DispatchOp op) {
     return op.emitOpError("has ")
            << numExperts << " experts and " << topK
            << " of them a token; the GPU kernel counts in i32";
-  std::string key;
-  llvm::raw_string_ostream(key)
-      << "dispatch," << indexType << ',' << numExperts << ',' << topK;
-  LLVM::LLVMFuncOp kernel =
-      getKernel(op, key, "dispatch", [&](KernelBuilder &b, StringRef name) {
+  LLVM::LLVMFuncOp kernel = getKernel(
+      op, getKey("dispatch", indexType, numExperts, topK), "dispatch",
+      [&](KernelBuilder &b, StringRef name) {
         return createDispatchKernel(b, name, indexType, numExperts, topK);
       });
   KernelBuilder b(op.getLoc(), OpBuilder(op));
@@ -417,12 +415,9 @@ LogicalResult ConvertMoEToNVGPU::convertCombine(CombineOp op) {
   shape.index = cast<IntegerType>(getElementType(op.getRowOfPair()));
   shape.topK = cast<MemRefType>(op.getRowOfPair().getType()).getDimSize(1);
   shape.columns = cast<MemRefType>(op.getInit().getType()).getDimSize(1);
-  std::string key = "combine";
-  llvm::raw_string_ostream os(key);
-  for (Type type : {Type(shape.rows), Type(shape.weights), Type(shape.result),
-                    Type(shape.index)})
-    os << ',' << type;
-  os << ',' << shape.topK << ',' << shape.columns;
+  std::string key =
+      getKey("combine", shape.rows, Type(shape.weights), shape.result,
+             shape.index, shape.topK, shape.columns);
   LLVM::LLVMFuncOp kernel =
       getKernel(op, key, "combine", [&](KernelBuilder &b, StringRef name) {
         return createCombineKernel(b, name, shape);
@@ -482,12 +477,10 @@ LogicalResult ConvertMoEToNVGPU::convertFill(linalg::FillOp op) {
                           "memref's element type; the GPU kernel needs one");
   if (failed(verifyElementType(op, op.output())))
     return failure();
-  std::string key;
-  llvm::raw_string_ostream(key) << "fill," << value;
-  LLVM::LLVMFuncOp kernel =
-      getKernel(op, key, "fill", [&](KernelBuilder &b, StringRef name) {
-        return createFillKernel(b, name, value);
-      });
+  LLVM::LLVMFuncOp kernel = getKernel(op, getKey("fill", value), "fill",
+                                      [&](KernelBuilder &b, StringRef name) {
+                                        return createFillKernel(b, name, value);
+                                      });
   KernelBuilder b(op.getLoc(), OpBuilder(op));
   launchPointwise(b, kernel, {op.output()}, createNumElements(b, op.output()));
   op.erase();
@@ -499,12 +492,10 @@ LogicalResult ConvertMoEToNVGPU::convertCopy(memref::CopyOp op) {
       failed(verifyElementType(op, op.getSource())))
     return failure();
   Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
-  std::string key;
-  llvm::raw_string_ostream(key) << "copy," << type;
-  LLVM::LLVMFuncOp kernel =
-      getKernel(op, key, "copy", [&](KernelBuilder &b, StringRef name) {
-        return createCopyKernel(b, name, type);
-      });
+  LLVM::LLVMFuncOp kernel = getKernel(op, getKey("copy", type), "copy",
+                                      [&](KernelBuilder &b, StringRef name) {
+                                        return createCopyKernel(b, name, type);
+                                      });
   KernelBuilder b(op.getLoc(), OpBuilder(op));
   Value count = arith::MinUIOp::create(b, createNumElements(b, op.getSource()),
                                        createNumElements(b, op.getTarget()));

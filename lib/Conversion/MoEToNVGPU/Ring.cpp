@@ -84,6 +84,12 @@ void Ring::waitFull(KernelBuilder &b, RingPosition position) const {
   wait(b, full, position);
 }
 
+/// The tile record that says that no tile comes any more.
+static Value createEndRecord(KernelBuilder &b) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(VectorType::get(4, b.getI32Type()), -1));
+}
+
 void Ring::announce(KernelBuilder &b, RingPosition position,
                     const WorkTile &tile, int64_t bytes) const {
   Value stage = b.toIndex(position.stage);
@@ -98,18 +104,30 @@ void Ring::announce(KernelBuilder &b, RingPosition position,
 
 void Ring::announceEnd(KernelBuilder &b, RingPosition position) const {
   Value stage = b.toIndex(position.stage);
-  Value record = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(VectorType::get(4, b.getI32Type()), -1));
-  memref::StoreOp::create(b, record, records, stage);
+  memref::StoreOp::create(b, createEndRecord(b), records, stage);
   nvgpu::MBarrierArriveOp::create(
       b, nvgpu::MBarrierTokenType::get(b.getContext()), full, stage);
 }
 
-std::pair<WorkTile, Value> Ring::getTile(KernelBuilder &b,
-                                         RingPosition position) const {
-  Value record = memref::LoadOp::create(b, records, b.toIndex(position.stage));
+std::pair<WorkTile, Value>
+Ring::getTile(KernelBuilder &b, RingPosition position, Value lane) const {
+  auto read =
+      scf::IfOp::create(b, VectorType::get(4, b.getI32Type()),
+                        b.compare(arith::CmpIPredicate::eq, lane, b.i32(0)),
+                        /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(read.thenBlock());
+    scf::YieldOp::create(
+        b, memref::LoadOp::create(b, records, b.toIndex(position.stage))
+               .getResult());
+    b.setInsertionPointToStart(read.elseBlock());
+    scf::YieldOp::create(b, createEndRecord(b));
+  }
   auto extract = [&](int64_t i) -> Value {
-    return vector::ExtractOp::create(b, record, ArrayRef<int64_t>{i});
+    Value word =
+        vector::ExtractOp::create(b, read.getResult(0), ArrayRef<int64_t>{i});
+    return b.shuffle(gpu::ShuffleMode::IDX, word, 0);
   };
   WorkTile tile{extract(0), extract(1), extract(2), extract(3)};
   return {tile, b.compare(arith::CmpIPredicate::ne, tile.expert, b.i32(-1))};

@@ -215,3 +215,34 @@ func.func @gelus(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5
 // CHECK: llvm.intr.fma
 // CHECK-NOT: math.erf
 // CHECK: llvm.return
+
+// -----
+
+// A slab that is not full: of a warpgroup's 64 rows 40 are its own, and the
+// outputs of the others are put past the last one, where nothing is stored. The
+// second warpgroup's rows follow the first one's; stages are as long as their
+// rows, and the last slab ends behind the last stage.
+// CHECK-LABEL: func @partial_slab
+// 2 stages of (80 + 8) rows; the second warpgroup's slab ends at row 104 of the
+// last one, which is more than barriers and groups take.
+// CHECK: gpu.launch_func {{.*}} dynamic_shared_memory_size %c24576_i32 args
+// CHECK-LABEL: llvm.func @grouped_matmul_swapped_0
+// CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}, %c11264
+// CHECK: %[[FIRST:.+]] = arith.muli %{{.+}}, %c5120_i32
+// CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x8xf32>>
+// CHECK: arith.muli %{{.+}}, %c40_i32
+// CHECK: %[[IS_OWN:.+]] = arith.cmpi ult, %[[SLAB_ROW:.+]], %c40_i32
+// CHECK: arith.select %[[IS_OWN]], %{{.+}}, %c160_i32
+// CHECK: %[[NEXT:.+]] = arith.addi %[[SLAB_ROW]], %c8_i32
+// CHECK: %[[IS_OWN:.+]] = arith.cmpi ult, %[[NEXT]], %c40_i32
+// CHECK: %[[OUTPUT:.+]] = arith.select %[[IS_OWN]], %{{.+}}, %c160_i32
+// CHECK: arith.cmpi ult, %[[OUTPUT]], %c160_i32
+// CHECK-NEXT: scf.if
+// CHECK: llvm.store
+func.func @partial_slab(%x: memref<?x64xbf16>, %w: memref<4x160x64xbf16>, %off: memref<5xi32>, %y: memref<?x160xbf16>) {
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 80, n = 8, k = 64, stages = 2, warpgroups = 2>}
+      ins(%w, %x, %off : memref<4x160x64xbf16>, memref<?x64xbf16>, memref<5xi32>)
+      outs(%y : memref<?x160xbf16>)
+  return
+}

@@ -7,7 +7,7 @@
 // CHECK-NEXT: memref.global @moe_shared_memory : memref<0xi8, #gpu.address_space<workgroup>> {alignment = 1024 : i64}
 // Tensor maps by value, where TMA reads them; 2 consumer warpgroups and one
 // producer.
-// CHECK-NEXT: llvm.mlir.global internal @grouped_matmul_swapped_0_counters(dense<0> : tensor<2xi32>) {addr_space = 1 : i32} : !llvm.array<2 x i32>
+// CHECK-NEXT: llvm.mlir.global internal @grouped_matmul_swapped_0_counter(0 : i32) {addr_space = 1 : i32} : i32
 // CHECK-NEXT: llvm.func @grouped_matmul_swapped_0(%[[WEIGHTS:[^:]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %[[TOKENS:[^:]+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %[[GROUPS:[^:]+]]: !llvm.ptr<1> {llvm.readonly}, %[[RESULT:[^:]+]]: !llvm.ptr<1>, %[[ROWS:[^:]+]]: i32)
 // CHECK-SAME: gpu.kernel
 // CHECK-SAME: nvvm.kernel
@@ -35,15 +35,18 @@
 // CHECK: nvgpu.mbarrier.init %[[EMPTY]][%{{.+}}], %c8 :
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK-NOT: !llvm.ptr<1> ->
-// CHECK: nvvm.griddepcontrol wait
-// CHECK: llvm.load %{{.+}} : !llvm.ptr<1> -> i32
 // CHECK: gpu.barrier
+// CHECK-NEXT: nvvm.griddepcontrol wait
 
-// The producer takes tiles, the first by the index of its block, and the next
-// before it loads one. Empty stage, what is to come, loads; the first wait
-// passes.
+// The producer warp makes the group table. One of its threads takes tiles, the
+// first by the index of its block, and the next before it loads one. Empty
+// stage, what is to come, loads; the first wait passes.
 // CHECK: scf.if
 // CHECK-NEXT: nvvm.setmaxregister decrease 40
+// CHECK: llvm.load %{{.+}} : !llvm.ptr<1> -> i32
+// CHECK: memref.store %{{.+}}, %[[ROW_STARTS]]
+// CHECK: memref.store %{{.+}}, %[[TILE_STARTS]]
+// CHECK: nvvm.bar.warp.sync
 // CHECK: nvvm.elect.sync
 // CHECK: %[[TOKEN_TILES:.+]] = memref.load %[[TILE_STARTS]][%c4]
 // CHECK: %[[NUM_TILES:.+]] = arith.muli %[[TOKEN_TILES]], %c2_i32
@@ -51,7 +54,8 @@
 // CHECK: %[[PRODUCED:.+]]:3 = scf.while (%[[TILE:.+]] = %[[BLOCK]], %{{.+}} = %c0_i32, %{{.+}} = %c1_i32)
 // CHECK: arith.cmpi ult, %[[TILE]], %[[NUM_TILES]]
 // CHECK: } do {
-// CHECK: %[[TAKEN:.+]] = llvm.atomicrmw add %{{.+}}, %c1_i32 syncscope("device") monotonic
+// CHECK: %[[LAST:.+]] = arith.subi %[[NUM_TILES]], %c1_i32
+// CHECK: %[[TAKEN:.+]] = llvm.atomicrmw uinc_wrap %{{.+}}, %[[LAST]] syncscope("device") monotonic
 // CHECK: %[[BLOCKS:.+]] = nvvm.read.ptx.sreg.nctaid.x
 // CHECK: %[[NEXT_TILE:.+]] = arith.addi %[[TAKEN]], %[[BLOCKS]]
 // CHECK: scf.for %{{.+}} = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%[[STAGE:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
@@ -68,26 +72,23 @@
 // CHECK: arith.select %[[WRAPS]], %c0_i32, %[[NEXT]]
 // CHECK: arith.select %[[WRAPS]], %[[FLIPPED]], %[[PHASE]]
 // CHECK: scf.yield %[[NEXT_TILE]],
-// A stage that has no tile ends the consumers' work. The last block to come
-// here sets the counters back.
+// A stage that has no tile ends the consumers' work.
 // CHECK: nvgpu.mbarrier.try_wait.parity %[[EMPTY]]
 // CHECK: memref.store %cst{{.*}}, %[[RECORDS]][%{{.+}}]
 // CHECK: nvgpu.mbarrier.arrive %[[FULL]]
-// CHECK: llvm.fence syncscope("device") acq_rel
-// CHECK: %[[LAST:.+]] = arith.subi %{{.+}}, %c1_i32
-// CHECK: %[[LEFT:.+]] = llvm.atomicrmw uinc_wrap %{{.+}}, %[[LAST]] syncscope("device") monotonic
-// CHECK: arith.cmpi eq, %[[LEFT]], %[[LAST]]
-// CHECK: llvm.fence syncscope("device") acq_rel
-// CHECK: llvm.store %c0_i32,
+// CHECK-NOT: llvm.atomicrmw
 
 // The consumers: full stage, matrix instructions, the stage before given back;
 // the tile is stored while the producer runs ahead.
 // CHECK: } else {
-// CHECK-NEXT: nvvm.setmaxregister increase 224
+// CHECK-NEXT: nvvm.setmaxregister increase 232
 // CHECK: scf.while (%{{.+}} = %c0_i32, %{{.+}} = %c0_i32)
 // CHECK: nvgpu.mbarrier.try_wait.parity %[[FULL]]
-// CHECK: %[[RECORD:.+]] = memref.load %[[RECORDS]]
-// CHECK: %[[EXPERT:.+]] = vector.extract %[[RECORD]][0]
+// One lane reads the tile and hands it to the others.
+// CHECK: %[[RECORD:.+]] = scf.if
+// CHECK: memref.load %[[RECORDS]]
+// CHECK: %[[WORD:.+]] = vector.extract %[[RECORD]][0]
+// CHECK: %[[EXPERT:.+]], %{{.+}} = gpu.shuffle idx %[[WORD]], %c0_i32
 // CHECK: arith.cmpi ne, %[[EXPERT]], %c-1_i32
 // CHECK: } do {
 // CHECK: %[[ZERO:.+]] = nvgpu.warpgroup.mma.init.accumulator
@@ -149,12 +150,9 @@ func.func @three_warpgroups(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %of
 // CHECK: } else {
 // CHECK: nvgpu.mbarrier.arrive.expect_tx %{{.+}}[%{{.+}}], %c11264
 // CHECK: nvgpu.tma.async.load {{.*}} -> memref<24x64xbf16
-// The consumers. One lane gives a stage back for all: not before all have
-// read of which tile it is.
+// The consumers.
 // CHECK: nvvm.setmaxregister increase
 // CHECK: nvgpu.mbarrier.try_wait.parity
-// CHECK: %[[RECORD:.+]] = memref.load
-// CHECK: nvvm.bar.warp.sync %c-1_i32
 // CHECK: } do {
 // CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x8xf32>>
 // CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x16xf32>>

@@ -324,8 +324,8 @@ func.func @operand_type(%x: tensor<4x64xf64>, %w: tensor<8x32x64xbf16>,
 
 // -----
 
-// expected-error @below {{schedule needs m to be a multiple of 64 rows for each of 2 warpgroups, got 64}}
-#schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 4, warpgroups = 2>
+// expected-error @below {{schedule needs m to be a multiple of 8 rows for each of 2 warpgroups, got 72}}
+#schedule = #moe.schedule<m = 72, n = 8, k = 64, stages = 4, warpgroups = 2>
 
 // -----
 

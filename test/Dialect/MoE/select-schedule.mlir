@@ -4,16 +4,17 @@
 // RUN: moe-opt %s --moe-select-schedule='target=h200 expected-tokens=128' --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=MANY
 
-// The example of the documentation: half a token an expert. With many tokens,
-// two warpgroups share a token tile that fits the largest group.
+// The example of the documentation: half a token an expert; the token tile has
+// room for more, which costs no stage. With many tokens, two warpgroups share a
+// token tile that fits the largest group.
 // CHECK-LABEL: func @down
-// CHECK: schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 16, warpgroups = 1>
+// CHECK: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1>
 // MANY-LABEL: func @down
 // MANY: schedule = #moe.schedule<m = 256, n = 160, k = 64, stages = 4, warpgroups = 2>
 func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
                 %off: tensor<129xi32>,
                 %y: tensor<64x2048xbf16>) -> tensor<64x2048xbf16> {
-  // expected-remark-re @+1 {{[Passed] scheduled | Category:moe-select-schedule | Function=down | ExpectedTokens=0.50, Op=moe.grouped_matmul_swapped, Predicted="{{[0-9.]+}} us", Schedule="#moe.schedule<m = 64, n = 8, k = 64, stages = 16, warpgroups = 1>", Target=h200}}
+  // expected-remark-re @+1 {{[Passed] scheduled | Category:moe-select-schedule | Function=down | ExpectedTokens=0.50, Op=moe.grouped_matmul_swapped, Predicted="{{[0-9.]+}} us", Schedule="#moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1>", Target=h200}}
   %0 = moe.grouped_matmul_swapped {result_order = #moe.order<row_major>,
                                    token_order = #moe.order<row_major>}
       ins(%w, %x, %off : tensor<128x2048x768xbf16>, tensor<64x768xbf16>,
@@ -26,7 +27,7 @@ func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
 
 // Unknown tokens: up to 64 of them. Works on memrefs too.
 // CHECK-LABEL: func @unknown
-// CHECK: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 13, warpgroups = 1>
+// CHECK: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1>
 func.func @unknown(%x: memref<?x768xf16>, %w: memref<128x2048x768xf16>,
                    %off: memref<129xi32>, %y: memref<?x2048xf16>) {
   // expected-remark @+1 {{ExpectedTokens=unknown, Op=moe.grouped_matmul_swapped, Schedule=}}
@@ -63,7 +64,7 @@ func.func @gate_concat(%x: tensor<512x2048xbf16>, %w: tensor<128x1536x2048xbf16>
 // Unswapped: m is the token side, n counts weight rows, gate and up together.
 // CHECK-LABEL: func @unswapped
 // CHECK: moe.grouped_matmul {
-// CHECK-SAME: schedule = #moe.schedule<m = 64, n = 128, k = 64, stages = 9, warpgroups = 1>
+// CHECK-SAME: schedule = #moe.schedule<m = 64, n = 96, k = 64, stages = 11, warpgroups = 1>
 // MANY-LABEL: func @unswapped
 // MANY: schedule = #moe.schedule<m = 128, n = [[#%u,N:]], k = 64, stages = {{[4-9]}}, warpgroups = 2>
 // CHECK: moe.grouped_matmul {
@@ -182,4 +183,22 @@ func.func @long_rows(%x: memref<?x9223372036854775807xbf16>, %w: memref<1x8x9223
                          memref<2xi32>)
       outs(%y : memref<?x8xbf16>)
   return
+}
+
+// -----
+
+// 8 rows: their experts' weights spread evenly over the card in tiles of 96
+// rows, and no token tile needs room for more than 8.
+// CHECK-LABEL: func @one_token
+// CHECK: schedule = #moe.schedule<m = 96, n = 8, k = 64, stages = 12, warpgroups = 2>
+func.func @one_token(%x: tensor<8x2048xbf16>, %w: tensor<128x1536x2048xbf16>,
+                     %off: tensor<129xi32>,
+                     %y: tensor<8x1536xbf16>) -> tensor<8x1536xbf16> {
+  // expected-remark @+1 {{ExpectedTokens=0.06}}
+  %0 = moe.grouped_matmul_swapped {result_order = #moe.order<row_major>,
+                                   token_order = #moe.order<row_major>}
+      ins(%w, %x, %off : tensor<128x1536x2048xbf16>, tensor<8x2048xbf16>,
+                         tensor<129xi32>)
+      outs(%y : tensor<8x1536xbf16>) -> tensor<8x1536xbf16>
+  return %0 : tensor<8x1536xbf16>
 }

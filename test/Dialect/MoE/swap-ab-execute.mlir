@@ -5,16 +5,15 @@
 // RUN: %{run} --rows=20 --passes='moe-swap-ab{mode=always}' | FileCheck %s
 // RUN: %{run} --rows=20 --passes='moe-swap-ab{mode=always},moe-fold-transposes' | FileCheck %s
 //
-// The threshold of this target is 14 tokens for each of 8 experts: 111 and 112
-// rows
-// take the two sides of the branch.
+// The threshold of this target is 17 tokens for each of 8 experts: 135 and 136
+// rows take the two sides of the branch.
 // DEFINE: %{target} = target={#moe.target<"h20", swapped_efficiency = 20>}
 // RUN: moe-opt %s --moe-swap-ab='%{target}' | FileCheck %s --check-prefix=BRANCH
-// RUN: %{run} --rows=111 --passes='moe-swap-ab{%{target}},moe-fold-transposes' | FileCheck %s
-// RUN: %{run} --rows=112 --passes='moe-swap-ab{%{target}},moe-fold-transposes' | FileCheck %s
+// RUN: %{run} --rows=135 --passes='moe-swap-ab{%{target}},moe-fold-transposes' | FileCheck %s
+// RUN: %{run} --rows=136 --passes='moe-swap-ab{%{target}},moe-fold-transposes' | FileCheck %s
 
 // CHECK: check passed
-// BRANCH: %[[LIMIT:.+]] = arith.constant 112 : index
+// BRANCH: %[[LIMIT:.+]] = arith.constant 136 : index
 // BRANCH: arith.cmpi ult, %{{.+}}, %[[LIMIT]] : index
 func.func @main(%x: tensor<?x64xbf16>, %w: tensor<8x1024x64xbf16>,
                 %off: tensor<9xi32>, %bias: tensor<8x1024xf32>,

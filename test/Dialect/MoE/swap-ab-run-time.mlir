@@ -1,8 +1,10 @@
-// RUN: moe-opt %s --moe-swap-ab=target=h20 --remarks-filter='moe.*' 2>%t | FileCheck %s
+// A card whose unswapped kernels are the better ones for many tokens.
+// DEFINE: %{target} = target={#moe.target<"h20", swapped_efficiency = 60, unswapped_efficiency = 80>}
+// RUN: moe-opt %s --moe-swap-ab='%{target}' --remarks-filter='moe.*' 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 // A second run leaves the result as it is.
-// RUN: moe-opt %s --moe-swap-ab=target=h20 --moe-swap-ab=target=h20 | FileCheck %s
-// RUN: moe-opt %s --moe-swap-ab='target=h20 multi-version=false' | FileCheck %s --check-prefix=ONE
+// RUN: moe-opt %s --moe-swap-ab='%{target}' --moe-swap-ab='%{target}' | FileCheck %s
+// RUN: moe-opt %s --moe-swap-ab='%{target} multi-version=false' | FileCheck %s --check-prefix=ONE
 // Where swapping always is the best rule, no branch is made.
 // RUN: moe-opt %s --moe-swap-ab=target=h100-sxm --remarks-filter='moe.*' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=ALWAYS

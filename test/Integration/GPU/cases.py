@@ -63,10 +63,10 @@ FACTORS = {
 MAX_WEIGHT_BYTES = 3 << 30
 # What KernelPlan.cpp allows a block and a thread.
 MAX_SHARED_BYTES = 227 * 1024
-MAX_ACCUMULATORS = 192
+MAX_ACCUMULATORS = 160
 # Four warpgroups of a block start with 128 registers a thread: ptxas gives up
 # on one matrix instruction of more than 100 accumulators, and spills before.
-MAX_ACCUMULATORS_OF_THREE = 100
+MAX_ACCUMULATORS_OF_THREE = 80
 SLAB_ROWS = 64
 
 
@@ -300,6 +300,8 @@ class Case:
     warpgroups: object = "auto"
     slabs: object = "auto"
     stages: object = "auto"
+    # Rows that the slabs of all warpgroups lack.
+    short: int = 0
     # Tokens of each expert in place of what `tokens` says.
     fixed_counts: tuple = ()
 
@@ -499,7 +501,7 @@ def _attributes(case):
         hint = max(1, max(case.counts()))
         result.append(f"expected_tokens = array<i64: {hint}>")
     else:
-        m = SLAB_ROWS * case.warpgroups * case.slabs
+        m = SLAB_ROWS * case.warpgroups * case.slabs - case.short
         result.append(
             f"schedule = #moe.schedule<m = {m}, n = {case.n}, k = 64, "
             f"stages = {case.stages}, warpgroups = {case.warpgroups}>"
@@ -578,6 +580,25 @@ def _special_cases():
     # 2.2e9 results and R itself large.
     yield Case("big-result", 8, 64, 5760, None, dtype="f16",
                fixed_counts=(1, 100000, 0, 90001, 63, 64, 150000, 40001))
+    # Slabs that are not full: of one warpgroup, of two, and the second of two;
+    # the last tile of an expert full, partial, and less than the rows of one
+    # warpgroup. As many stages as fit: the last slab ends behind them.
+    for i, (tile, more) in enumerate(itertools.product(
+            (dict(warpgroups=1, slabs=1, short=24, stages=32),
+             dict(warpgroups=1, slabs=1, short=8, stages=2),
+             dict(warpgroups=2, slabs=1, short=48, stages=18),
+             dict(warpgroups=2, slabs=1, short=32, stages=4),
+             dict(warpgroups=2, slabs=2, short=80, stages=9)),
+            (dict(n=8, outputs=1760, depth=2048, experts=8),
+             dict(n=16, outputs=200, depth=200, experts=60, dtype="f16",
+                  result="f32", bias="f32", scatter="i32", scale="own"),
+             dict(n=8, outputs=72, depth=768, experts=1, bias="own",
+                  gate="interleaved", activation="silu"),
+             dict(n=16, outputs=5760, depth=72, experts=8,
+                  groups=("sizes", "i64"))))):
+        fixed = [(0, 1, 7, 8, 9, 17, 65, 3)[e % 8] for e in range(more["experts"])]
+        yield Case(f"partial-slab-{i}", tokens=None, fixed_counts=tuple(fixed),
+                   **tile, **more)
 
 
 def sanitizer_cases():
@@ -615,6 +636,8 @@ def sanitizer_cases():
              fixed_counts=tuple(i % 3 for i in range(60))),
         dict(dtype="f16", layout="kn", bias="f32", depth=72, outputs=192),
         dict(depth=768, n=8, warpgroups=1, slabs=1, stages=12),
+        dict(n=8, warpgroups=1, slabs=1, short=24, stages=2, outputs=208),
+        dict(n=16, warpgroups=2, slabs=2, short=80, stages=3, outputs=200),
     ]
     plain.update(fixed_counts=counts)
     forms = itertools.cycle(("tensor", "memref"))

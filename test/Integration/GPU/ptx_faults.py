@@ -58,15 +58,18 @@ def without_full_wait(ptx):
     return "".join(pieces) + ptx[end:]
 
 
-def without_barrier(ptx):
-    """The barrier between making the group table and reading it is gone."""
-    found = _first_barrier(ptx)
+def without_table_barrier(ptx):
+    """The lanes of the producer warp do not wait for each other between making
+    the group table and reading it."""
+    found = re.search(r"bar\.warp\.sync\s+[^;]*;", ptx)
+    if not found:
+        raise PlantFailed("no barrier of a warp in the PTX")
     return ptx[: found.start()] + "\n" + ptx[found.end() :]
 
 
-def late_table_write(ptx):
-    """One thread writes an entry of the group table again, with the same value,
-    after the barrier that is to end all writes of the table."""
+def foreign_table_write(ptx):
+    """A thread of a consumer writes an entry of the group table again, which
+    only the producer warp may touch, with the value that it finds there."""
     stores = re.findall(r"st\.shared\.(?:b|u)32\s+\[(\w+\+\d+)\],", ptx)
     if not stores:
         raise PlantFailed("no store to a fixed place of shared memory")
@@ -129,9 +132,9 @@ def _same(text):
 PLANTS = {
     "memcheck": [("short-result", _same, 1)],
     "racecheck": [
-        ("late-table-write", late_table_write, 0),
+        ("foreign-table-write", foreign_table_write, 0),
         ("no-full-wait", without_full_wait, 0),
-        ("no-barrier", without_barrier, 0),
+        ("no-table-barrier", without_table_barrier, 0),
     ],
     "synccheck": [
         ("divergent-barrier", divergent_barrier, 0),

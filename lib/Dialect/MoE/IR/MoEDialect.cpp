@@ -61,8 +61,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (warpgroups < 1 || warpgroups > 3)
     return emitError() << "schedule needs 1 to 3 consumer warpgroups, got "
                        << warpgroups;
-  if (m < 1 || m % (64 * warpgroups) != 0)
-    return emitError() << "schedule needs m to be a multiple of 64 rows for "
+  if (m < 1 || m % (8 * warpgroups) != 0)
+    return emitError() << "schedule needs m to be a multiple of 8 rows for "
                           "each of "
                        << warpgroups << " warpgroups, got " << m;
   if (n < 8 || n > 256 || n % 8 != 0)

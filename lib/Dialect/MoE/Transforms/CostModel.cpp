@@ -138,16 +138,20 @@ static constexpr int64_t kStageRowBytes = 128;
 /// a table of the experts, for which at least 4 KiB are set aside.
 static constexpr int64_t kAlignmentBytes = 1024;
 static constexpr int64_t kTableBytes = 4096;
-static constexpr int64_t kStageRecordBytes = (2 * 8 + 16) * kMaxStages;
+/// Stages that #moe.schedule can have.
+static constexpr int64_t kStageLimit = 32;
+static constexpr int64_t kStageRecordBytes = (2 * 8 + 16) * kStageLimit;
 static constexpr int64_t kExpertBytes = 8;
-/// f32 accumulators that a thread can hold besides what else it needs.
-static constexpr int64_t kMaxAccumulators = 160;
 static constexpr int64_t kThreadsOfWarpgroup = 128;
+/// Rows after which the swizzle repeats: the step of a tile's weight rows.
+static constexpr int64_t kSwizzleRows = 8;
+/// Up to this token tile, waiting for memory hides what a slab that is not full
+/// computes in vain.
+static constexpr int64_t kMaxPartialTokens = 16;
+/// Least weight rows of such a tile: below, tokens are too much of its loads.
+static constexpr int64_t kMinPartialRows = 40;
 /// By how much of its time a larger tile must be better than a smaller one.
 static constexpr double kLeastGain = 0.002;
-/// Weight rows that must come with each gathered row of a tile for the kernel
-/// to gather it itself (KernelPlan::canGather).
-static constexpr int64_t kGatherRatio = 8;
 /// Weight rows of the tile of an unswapped kernel: the least, and the step,
 /// half a row of the swizzle, or a panel of `kn` weights.
 static constexpr int64_t kMinWeightRows = 64;
@@ -164,9 +168,16 @@ int64_t mlir::moe::getNumStages(const Machine &machine, const Tile &tile,
   int64_t rows = std::min(experts, machine.sharedMemory) + 1;
   int64_t tableBytes =
       std::max(kTableBytes, kStageRecordBytes + rows * kExpertBytes);
+  // What the last slab of the last stage reads behind it (KernelPlan).
+  int64_t slabRows = llvm::alignTo(tile.m / tile.warpgroups, machine.mStep);
+  tableBytes =
+      std::max(tableBytes,
+               (slabRows - tile.m / tile.warpgroups - tile.n) * kStageRowBytes);
   int64_t stages = (machine.sharedMemory - kAlignmentBytes - tableBytes) /
                    tile.getStageBytes();
-  return std::clamp<int64_t>(stages, 0, kMaxStages);
+  int64_t ofUse = std::clamp(kBytesInFlight / tile.getStageBytes(), kMaxStages,
+                             kStageLimit);
+  return std::clamp<int64_t>(stages, 0, ofUse);
 }
 
 /// Accumulators of a thread when its warpgroup computes `slabs` products of
@@ -174,6 +185,20 @@ int64_t mlir::moe::getNumStages(const Machine &machine, const Tile &tile,
 static int64_t getAccumulators(const Machine &machine, int64_t slabs,
                                int64_t n) {
   return slabs * machine.mStep * n / kThreadsOfWarpgroup;
+}
+
+/// Tiles whose warpgroups have slabs that are not full, so that there is one
+/// which spreads the weights of a few experts evenly.
+static void addPartialTiles(const Machine &machine, int64_t n,
+                            llvm::SmallVectorImpl<Tile> &tiles) {
+  auto add = [&](int64_t warpgroups, int64_t first, int64_t last) {
+    int64_t step = kSwizzleRows * warpgroups;
+    for (int64_t m = first; m < last; m += step)
+      if (m / warpgroups % machine.mStep != 0)
+        tiles.push_back({m, n, warpgroups, m, n});
+  };
+  add(1, kMinPartialRows, machine.mStep);
+  add(2, machine.mStep + 2 * kSwizzleRows, 4 * machine.mStep);
 }
 
 /// Weight rows are the rows of the instruction, tokens its columns. With gate
@@ -191,6 +216,8 @@ static void addSwappedTiles(const Machine &machine, const MatmulShape &shape,
       int64_t m = slabs * warpgroups * machine.mStep;
       tiles.push_back({m, n, warpgroups, m, n});
     }
+    if (n <= kMaxPartialTokens && !shape.gateConcat && !shape.knWeights)
+      addPartialTiles(machine, n, tiles);
   }
 }
 
@@ -232,6 +259,48 @@ llvm::SmallVector<Tile> mlir::moe::getTiles(const Machine &machine,
 // Times
 //===----------------------------------------------------------------------===//
 
+/// Where memory bounds them, unswapped kernels took 4 to 6 % longer on an H200
+/// than the bytes explain; their token tile of 64 rows comes with every stage.
+static constexpr double kUnswappedMemory = 1.05;
+
+/// Pairs of multiprocessors that share a port.
+static double getPairs(const Machine &machine) {
+  return std::max(1.0, machine.multiprocessors / 2.0);
+}
+
+/// Bytes a second that a pair takes with both of its multiprocessors at work,
+/// and with one; measured on an H200 with launches of 32 to 200 tiles. A pair
+/// of a GPU of fewer multiprocessors is taken to bear its share of the memory.
+static constexpr double kPairBandwidth = 85e9, kLoneBandwidth = 74e9;
+static constexpr double kShareOfMemory = 1.2;
+/// Tokens of a tile that count beside its weights: those of larger tiles were
+/// seen to come from the cache without hindering them.
+static constexpr double kBusiestTokens = 16;
+/// With this many hit experts a token row, each row is taken to have its own.
+static constexpr double kDistinct = 0.88;
+
+/// Time of the pair that has most of the `tiles`, each of `tileBytes`. Blocks
+/// are spread over pairs first; later ones go to whichever multiprocessor is
+/// done, and so may meet.
+static double getBusiestSeconds(const Machine &machine,
+                                const TokenCounts &counts, double tiles,
+                                double tileBytes) {
+  double pairs = getPairs(machine);
+  double rate = std::max(kPairBandwidth,
+                         kShareOfMemory * machine.memoryBandwidth / pairs);
+  double hit = counts.getHitExperts();
+  // Where the number of hits varies, so does what the busiest pair has beyond
+  // the others: half a tile.
+  if (hit < kDistinct * counts.getTokens())
+    return std::max(tiles > pairs ? 2.0 : 1.0, tiles / pairs + 0.5) *
+           tileBytes / rate;
+  tiles *= std::ceil(hit) / hit;
+  if (tiles <= pairs)
+    return tileBytes / (rate * kLoneBandwidth / kPairBandwidth);
+  double most = tiles <= 2 * pairs ? 2 : std::ceil(tiles / pairs) + 0.5;
+  return most * tileBytes / rate;
+}
+
 Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
                              const TokenCounts &counts, Orientation orientation,
                              const Tile &tile) {
@@ -254,24 +323,24 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
   double tileBytes = (tile.weightRows + tileTokens) * rowBytes;
   double tileOperations = 2.0 * tile.weightRows * tileTokens *
                           static_cast<double>(shape.contraction);
-  double tileSeconds =
-      std::max(tileBytes * machine.multiprocessors / machine.l2Bandwidth,
-               tileOperations * machine.multiprocessors / rate) +
-      machine.tileOverhead;
-
   Estimate result{0, 0, 0, 0, tile};
   result.memory =
       (tokenTiles * shape.weightRows * rowBytes +
        tokens * (rowBytes + static_cast<double>(shape.resultColumns) *
                                 shape.resultBytes)) /
       machine.memoryBandwidth;
+  if (orientation == Orientation::Unswapped)
+    result.memory *= kUnswappedMemory;
   result.l2 = tiles * tileBytes / machine.l2Bandwidth;
   result.arithmetic = tiles * (tileOperations / rate +
                                machine.tileOverhead / machine.multiprocessors);
-  result.seconds = machine.launchOverhead +
-                   std::max({result.memory, result.l2, result.arithmetic}) +
-                   tileSeconds * (1 - 1.0 / machine.multiprocessors);
-  if (shape.gathers && tile.tokenRows * kGatherRatio > tile.weightRows)
+  double busiest = getBusiestSeconds(
+      machine, counts, tiles,
+      (tile.weightRows + std::min(tileTokens, kBusiestTokens)) * rowBytes);
+  result.seconds =
+      machine.launchOverhead +
+      std::max({result.memory, result.l2, result.arithmetic, busiest});
+  if (shape.gathers && !canGather(tile.tokenRows, tile.weightRows))
     result.seconds += machine.launchOverhead +
                       2 * tokens * rowBytes / machine.memoryBandwidth;
   return result;

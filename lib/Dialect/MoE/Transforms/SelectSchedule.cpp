@@ -53,6 +53,26 @@ static const Tile *getDefaultTile(ArrayRef<Tile> tiles, Orientation orientation,
   return best;
 }
 
+/// A swapped `tile` with room for as many tokens as cost no stage: tiles of
+/// fewer take no more than they need, and an expert that gets more than
+/// expected has its weights read less often.
+static Tile widenTokenTile(const Machine &machine, const MatmulShape &shape,
+                           const TokenCounts &counts, Tile tile) {
+  int64_t stages = getNumStages(machine, tile, shape.experts);
+  int64_t slabs = llvm::divideCeil(tile.m / tile.warpgroups, machine.mStep);
+  int64_t n = llvm::PowerOf2Ceil(tile.n + 1);
+  for (; n <= kDefaultTokens && n < 2 * counts.getTokens(); n *= 2) {
+    Tile wider = tile;
+    wider.n = wider.tokenRows = n;
+    if (getNumStages(machine, wider, shape.experts) < stages ||
+        slabs * n / 2 > kMaxAccumulators ||
+        (shape.gathers && !canGather(n, tile.weightRows)))
+      break;
+    tile = wider;
+  }
+  return tile;
+}
+
 FailureOr<ScheduleChoice>
 mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
                           const std::optional<TokenCounts> &counts,
@@ -78,9 +98,11 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
   ScheduleChoice choice;
   if (shape && counts)
     choice.estimate = estimate(machine, *shape, *counts, orientation);
-  const Tile &tile =
-      choice.estimate ? choice.estimate->tile
-                      : *getDefaultTile(tiles, orientation, tileShape.gathers);
+  Tile tile = choice.estimate
+                  ? choice.estimate->tile
+                  : *getDefaultTile(tiles, orientation, tileShape.gathers);
+  if (choice.estimate && orientation == Orientation::Swapped)
+    tile = widenTokenTile(machine, *shape, *counts, tile);
   // A target of other instruction shapes than WGMMA's has no schedule.
   std::string message;
   ScopedDiagnosticHandler handler(op->getContext(),

@@ -118,9 +118,16 @@ def MoE_ScheduleAttr : MoE_Attr<"Schedule", "schedule"> {
     of the ring of shared-memory tiles. Swapped, `n` is the most tokens of a
     tile: one that has fewer takes the least power of two that holds them.
 
-    `m` is a multiple of `64 * warpgroups`, `n` a multiple of 8 from 8 to 256
-    (the shapes of WGMMA), `k` is 64 (128 bytes of 16-bit elements: one row of
-    the 128-byte swizzle), `stages` is from 2 to 32 and `warpgroups` from 1 to 3.
+    `m` is a multiple of `8 * warpgroups` (eight rows repeat the swizzle), `n` a
+    multiple of 8 from 8 to 256 (the shapes of WGMMA), `k` is 64 (128 bytes of
+    16-bit elements: one row of the 128-byte swizzle), `stages` is from 2 to 32
+    and `warpgroups` from 1 to 3.
+
+    A warpgroup whose rows are no multiple of 64 computes the last slab whole
+    and stores what belongs to it. Swapped matmuls of few tokens, which wait for
+    memory and not for the matrix unit, so get tiles that spread evenly over a
+    GPU. Kernels do it for swapped matmuls of `nk` weights whose gate, if any,
+    is interleaved.
 
     Example:
 

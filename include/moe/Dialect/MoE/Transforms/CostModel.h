@@ -13,14 +13,16 @@
 // of weights and a tile of tokens through shared memory, multiplies, stores,
 // and takes the next tile from a counter. Its time is
 //
-//   launch + max(memory, l2, arithmetic) + (1 - 1 / multiprocessors) * tile
+//   launch + max(memory, l2, arithmetic, busiest)
 //
 //   memory      weights of the experts that have tokens, once for each of their
 //               token tiles, and tokens and results once
 //   l2          what all tiles load into shared memory, padding included
 //   arithmetic  what the matrix units compute, padding included
-//   tile        the time of one tile alone on a multiprocessor: with a counter
-//               the last block ends at most that much after the first one
+//   busiest     what the busiest two neighbouring multiprocessors load: they
+//               share a port, and are no faster where others are idle
+//
+// How near its choices come to the best schedule is in docs/rationale.md.
 //
 // A weight tile that several token tiles need is assumed to come from memory
 // each time: a cache hit is likely when they run at the same time, but nothing
@@ -132,12 +134,27 @@ struct Tile {
 };
 
 /// Pipeline stages of `tile` that fit the shared memory of `machine` besides
-/// the kernel's tables for `experts` experts, at most kMaxStages.
+/// the kernel's tables for `experts` experts, at most as many as are of use.
 int64_t getNumStages(const Machine &machine, const Tile &tile, int64_t experts);
 
-/// More stages were measured to gain nothing, fewer to lose more than a tenth.
-constexpr int64_t kMaxStages = 16;
+/// True if a kernel gathers tokens fast enough itself. A row of a stage that is
+/// loaded by itself took about 30 ns on an H200, as long as eight rows of
+/// weights take at the bandwidth that one of its multiprocessors has.
+constexpr bool canGather(int64_t tokenRows, int64_t weightRows) {
+  return tokenRows * 8 <= weightRows;
+}
+
+/// More stages than this, or than kBytesInFlight take, were measured to lose up
+/// to 3 % of launches of few tiles (a block takes its next tile that much
+/// earlier, and so less evenly) and to gain nothing elsewhere; fewer to lose
+/// more than a tenth.
+constexpr int64_t kMaxStages = 12;
+constexpr int64_t kBytesInFlight = 108 * 1024;
 constexpr int64_t kMinStages = 4;
+
+/// f32 accumulators that a thread of a consumer can hold besides what else it
+/// needs.
+constexpr int64_t kMaxAccumulators = 160;
 
 /// Every tile of `orientation` that the generated kernels can run: its
 /// accumulators fit the registers and at least kMinStages stages the shared
