@@ -14,10 +14,10 @@ Without more, 1, 8, 32 and 128 tokens with uniform routing; --grid is everything
 --budget and --skip cut it into slices. --compile and --run want the same choice
 of cells. --sweep also times every schedule, to see what the choice costs.
 
-auto takes the passes' choice for the mean tokens of an expert, whatever the
-routing. Peers: torch._grouped_mm; torch.bmm over the experts with tokens, where
-these have equally many; a kernel in Triton, tuned for each cell. The ones that
-are not installed are left out.
+auto is the passes' choice for the number of rows, whatever the routing. Peers:
+torch._grouped_mm; torch.bmm over the experts with tokens, where these have
+equally many; a kernel in Triton, tuned for each cell. The ones that are not
+installed are left out.
 
 y[r, :] = x[r, :] * W[e(r)]^T, with f32 accumulation, rows sorted by expert. Every
 time is per launch, the median of replays of a CUDA graph that goes through

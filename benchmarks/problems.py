@@ -148,9 +148,9 @@ def group_sizes(cell):
 # ===---------------------------------------------------------------------------
 
 
-def _mlir_text(cell, attributes, swapped):
+def _mlir_text(cell, attributes, swapped, rows="?"):
     e, k, n, element = cell.experts, cell.k, cell.n, cell.element
-    x, y = f"tensor<?x{k}x{element}>", f"tensor<?x{n}x{element}>"
+    x, y = f"tensor<{rows}x{k}x{element}>", f"tensor<{rows}x{n}x{element}>"
     matrix = f"{n}x{k}" if cell.layout == "nk" else f"{k}x{n}"
     w, off = f"tensor<{e}x{matrix}x{element}>", f"tensor<{e + 1}xi32>"
     if cell.layout == "kn":
@@ -163,9 +163,10 @@ def _mlir_text(cell, attributes, swapped):
         name, ins, types = "moe.grouped_matmul_swapped", "%w, %x", f"{w}, {x}"
     else:
         name, ins, types = "moe.grouped_matmul", "%x, %w", f"{x}, {w}"
+    attribute_text = f" {{{', '.join(attributes)}}}" if attributes else ""
     return (
         f"func.func @main(%x: {x}, %w: {w}, %off: {off}, %y: {y}) -> {y} {{\n"
-        f"  %0 = {name} {{{', '.join(attributes)}}}\n"
+        f"  %0 = {name}{attribute_text}\n"
         f"      ins({ins}, %off : {types}, {off})\n"
         f"      outs(%y : {y}) -> {y}\n"
         f"  return %0 : {y}\n}}\n"
@@ -173,13 +174,11 @@ def _mlir_text(cell, attributes, swapped):
 
 
 def auto_job(cell):
-    """The passes choose, knowing the mean number of tokens of an expert: what a
-    server knows before it routes."""
-    hint = max(1, round(cell.tokens * cell.picks / cell.experts))
-    attributes = [f"expected_tokens = array<i64: {hint}>"]
+    """The passes choose, knowing how many rows there are but not of which
+    experts: what is known when a decode step is captured in a CUDA graph."""
     return {
         "name": f"{cell.stem}.T{cell.tokens}.auto",
-        "text": _mlir_text(cell, attributes, swapped=False),
+        "text": _mlir_text(cell, [], False, cell.tokens * cell.picks),
         "options": ["--remarks-filter=moe.*"],
     }
 
@@ -194,17 +193,34 @@ def choice_of(remarks):
 
 # The schedules of a sweep. Limits are those of #moe.schedule and of the kernels
 # (lib/Dialect/MoE/Transforms/CostModel.cpp, getTiles and getNumStages).
+# Rows of weights by warpgroups, where 64 rows fill a slab; the others are for
+# few tokens.
+WEIGHT_TILES = {1: (64, 128), 2: (128, 256)}
+PARTIAL_TILES = {1: range(40, 64, 8), 2: range(80, 256, 16)}
+MAX_PARTIAL_TOKENS = 16
 SWAPPED_TILES = [*range(8, 65, 8), 80, 96, 112, 128, 160, 192, 224, 256]
 UNSWAPPED_TILES = [64, 128, 192, 256]
 MAX_ACCUMULATORS = 160
-MAX_STAGES, MIN_STAGES = 16, 3
+MAX_STAGES, MIN_STAGES = 12, 3
+BYTES_IN_FLIGHT = 108 * 1024
 SHARED_BYTES = 227 * 1024
 
 
 def _stages(cell, tile_rows):
     tables = max(4096, MAX_STAGES * 48 + 8 * (cell.experts + 1))
     stages = (SHARED_BYTES - 1024 - tables) // (tile_rows * 128)
-    return min(MAX_STAGES, stages)
+    return min(max(MAX_STAGES, BYTES_IN_FLIGHT // (tile_rows * 128)), stages)
+
+
+def _heights(swapped, n, layout):
+    """(m, warpgroups)"""
+    for warpgroups in WEIGHT_TILES:
+        for m in WEIGHT_TILES[warpgroups]:
+            yield m, warpgroups
+        if swapped and n <= MAX_PARTIAL_TOKENS and layout == "nk":
+            for m in PARTIAL_TILES[warpgroups]:
+                if m // warpgroups % 64:
+                    yield m, warpgroups
 
 
 def schedules(cell):
@@ -217,12 +233,12 @@ def schedules(cell):
     tiles = [(True, n) for n in SWAPPED_TILES if min(64, mean / 2) <= n <= enough]
     tiles += [(False, n) for n in UNSWAPPED_TILES]
     result = []
-    for (swapped, n), warpgroups, slabs in itertools.product(
-            tiles, (1, 2), (1, 2)):
-        m = 64 * warpgroups * slabs
-        stages = _stages(cell, m + n)
-        if slabs * n / 2 <= MAX_ACCUMULATORS and stages >= MIN_STAGES:
-            result.append((swapped, m, n, warpgroups, stages))
+    for swapped, n in tiles:
+        for m, warpgroups in _heights(swapped, n, cell.layout):
+            slabs = math.ceil(m / warpgroups / 64)
+            stages = _stages(cell, m + n)
+            if slabs * n / 2 <= MAX_ACCUMULATORS and stages >= MIN_STAGES:
+                result.append((swapped, m, n, warpgroups, stages))
     return result
 
 
