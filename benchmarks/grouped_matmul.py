@@ -338,7 +338,8 @@ def parse_arguments():
     add("--shapes", nargs="*", choices=list(problems.SHAPES),
         default=problems.ALL_SHAPES)
     add("--tokens", nargs="*", type=int)
-    add("--routing", nargs="*", help="uniform, zipf:EXPONENT, one-hot-expert")
+    add("--routing", nargs="*",
+        help="uniform, equal, zipf:EXPONENT, one-hot-expert")
     add("--grid", action="store_true",
         help="1 to 4096 tokens and all three routings")
     add("--element", choices=problems.ELEMENTS, default="bf16")
@@ -369,8 +370,8 @@ def parse_arguments():
         try:
             problems.routing_kind(routing)
         except ValueError as error:
-            parser.error(f"{error}; there are uniform, zipf:EXPONENT and "
-                         f"one-hot-expert")
+            parser.error(f"{error}; there are uniform, equal, zipf:EXPONENT "
+                         f"and one-hot-expert")
     return args
 
 

@@ -80,7 +80,7 @@ class Cell(collections.namedtuple("Cell", "shape tokens routing element layout")
 
 def routing_kind(text):
     """(kind, exponent) of a routing; for argparse."""
-    match = re.fullmatch(r"(uniform|one-hot-expert)|zipf:([0-9.]+)", text)
+    match = re.fullmatch(r"(uniform|equal|one-hot-expert)|zipf:([0-9.]+)", text)
     if not match:
         raise ValueError(f"no routing: {text}")
     return match[1] or "zipf", float(match[2] or 0)
@@ -100,13 +100,19 @@ def _distinct(rng, order, cumulative, picks):
 def routing(cell, number):
     """Tokens of each expert. uniform: each token picks different experts, all
     alike. zipf:S: the same, with popularities 1 / rank^S in random order.
-    one-hot-expert: one expert gets all rows, another one for each number."""
+    one-hot-expert: one expert gets all rows, another one for each number.
+    equal: every expert gets as many as any other."""
     kind, exponent = routing_kind(cell.routing)
     rng = random.Random(f"{cell.shape} {cell.tokens} {cell.routing} {number}")
     counts = [0] * cell.experts
     if kind == "one-hot-expert":
         counts[number % cell.experts] = cell.tokens * cell.picks
         return counts
+    if kind == "equal":
+        each, rest = divmod(cell.tokens * cell.picks, cell.experts)
+        if rest:
+            raise ValueError(f"{cell}: experts cannot get equally many tokens")
+        return [each] * cell.experts
     order = list(range(cell.experts))
     rng.shuffle(order)
     cumulative = list(itertools.accumulate(
