@@ -17,8 +17,8 @@ HEAD = 512
 EXCEPTIONS = (
     # Tests and programs in the formats that the tools read, as upstream's.
     "*.mlir", "*.test", "test/*/Inputs/*.ptx", "*.json",
-    # Text for people.
-    "*.md", "LICENSE",
+    # Text and pictures for people.
+    "*.md", "*.png", "LICENSE",
     # Lists of patterns and settings.
     ".clang-format", ".editorconfig", ".gitattributes", ".gitignore",
     "tools/moe-fuzz/upstream-crashes.txt",
