@@ -23,9 +23,11 @@ MAX_ACCUMULATORS = {1: 160, 2: 160, 3: 80}
 
 
 def largest_schedules(swapped):
-    """Of as many accumulators as the compiler accepts."""
+    """Of as many accumulators as the compiler accepts, in the numbers of slabs
+    that the passes choose. With three, which only a person asks for, a kernel
+    with every operand spills 8 to 32 bytes in its epilogue."""
     for warpgroups, limit in MAX_ACCUMULATORS.items():
-        for slabs in (1, 2, 3):
+        for slabs in (1, 2):
             n = min(limit * 2 // slabs, 256) // 8 * 8
             m = 64 * warpgroups * slabs
             if swapped or n % 64 == 0:
