@@ -8,6 +8,7 @@
 
 #include "IRMutator.h"
 
+#include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/InitAll.h"
 #include "moe/Pipelines/CPUPipeline.h"
 #include "moe/Target/Compile.h"
@@ -206,6 +207,9 @@ LogicalResult Executor::compile(ModuleOp module, StringRef commandLine) {
 Result Executor::run(StringRef input, StringRef pipeline) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.allowUnregisteredDialects();
+  // The reader of bytecode loads no dialect for the name of an attribute alone,
+  // and the attribute would be verified only once a pass has loaded it.
+  context.loadDialect<MoEDialect>();
   enableRemarks(context);
   ErrorLog log(&context);
 
