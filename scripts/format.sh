@@ -28,5 +28,5 @@ if ! command -v clang-format-22 >/dev/null; then
   echo "error: clang-format-22 is missing; install the package of that name" >&2
   exit 1
 fi
-git ls-files -z --cached --others --exclude-standard -- '*.c' '*.cpp' '*.h' |
+git ls-files -z --cached --others --exclude-standard -- '*.c' '*.cpp' '*.cu' '*.h' |
   xargs -0 -r clang-format-22 "${mode[@]}"

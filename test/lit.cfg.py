@@ -2,9 +2,10 @@
 """The main lit suite.
 
 Features: `ptxas` (the CUDA assembler was found; `%ptxas` is its path and
-`%cuda_home` the toolkit's directory), `cuda-sm90` (a Hopper GPU is present),
-`asan` (built with the sanitizers), `git-checkout` (git can list the sources),
-`clang-format` (the version of it that the sources are formatted with).
+`%cuda_home` the toolkit's directory), `nvcc` (the toolkit has the compiler,
+too), `cuda-sm90` (a Hopper GPU is present), `asan` (built with the sanitizers),
+`git-checkout` (git can list the sources), `clang-format` (the version of it that
+the sources are formatted with).
 """
 
 import os
@@ -38,9 +39,10 @@ ptxas = moe_lit.find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
-    config.substitutions.append(
-        ("%cuda_home", os.path.dirname(os.path.dirname(os.path.realpath(ptxas))))
-    )
+    cuda_home = os.path.dirname(os.path.dirname(os.path.realpath(ptxas)))
+    config.substitutions.append(("%cuda_home", cuda_home))
+    if shutil.which("nvcc", path=os.path.join(cuda_home, "bin")):
+        config.available_features.add("nvcc")
 
 if moe_lit.has_sm90_gpu():
     config.available_features.add("cuda-sm90")

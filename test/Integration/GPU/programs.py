@@ -40,13 +40,18 @@ def bytes_of(element, shape):
 # ===---------------------------------------------------------------------------
 
 
-def find_ptxas():
-    """The path of the CUDA assembler, or None."""
+def find_cuda_tool(name):
+    """The path of a program of the CUDA toolkit, or None."""
     for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
-        found = home and shutil.which("ptxas", path=os.path.join(home, "bin"))
+        found = home and shutil.which(name, path=os.path.join(home, "bin"))
         if found:
             return found
-    return shutil.which("ptxas")
+    return shutil.which(name)
+
+
+def find_ptxas():
+    """The path of the CUDA assembler, or None."""
+    return find_cuda_tool("ptxas")
 
 
 def assemble(ptxas, ptx_path, cubin_path):
