@@ -69,5 +69,6 @@ awk -v jobs="$jobs" '/^[0-9]+ inputs \(/ { inputs += $1 }
     if (ended != jobs)
       print jobs - ended " of " jobs " processes died before their end"
     print inputs + 0 " inputs, " findings + jobs - ended " findings"
-  }' "$logs"/*
+    exit ended != jobs
+  }' "$logs"/* || status=1
 exit $status
