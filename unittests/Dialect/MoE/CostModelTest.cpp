@@ -184,9 +184,8 @@ TEST(EstimateTest, moreTokensNeverTakeLess) {
       double last = 0;
       for (double mean = 0.01; mean < 5000; mean *= 1.3) {
         double seconds = getSeconds(kH200, shape, mean, orientation);
-        // Where hits begin to vary, the busiest pair's part is estimated
-        // differently.
-        EXPECT_GE(seconds, 0.95 * last) << "at " << mean;
+        // But for rounding.
+        EXPECT_GE(seconds * (1 + 1e-9), last) << "at " << mean;
         last = seconds;
       }
     }
