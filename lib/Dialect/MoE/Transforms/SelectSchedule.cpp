@@ -59,13 +59,11 @@ static const Tile *getDefaultTile(ArrayRef<Tile> tiles, Orientation orientation,
 static Tile widenTokenTile(const Machine &machine, const MatmulShape &shape,
                            const TokenCounts &counts, Tile tile) {
   int64_t stages = getNumStages(machine, tile, shape.experts);
-  int64_t slabs = llvm::divideCeil(tile.m / tile.warpgroups, machine.mStep);
   int64_t n = llvm::PowerOf2Ceil(tile.n + 1);
   for (; n <= kDefaultTokens && n < 2 * counts.getTokens(); n *= 2) {
     Tile wider = tile;
     wider.n = wider.tokenRows = n;
     if (getNumStages(machine, wider, shape.experts) < stages ||
-        slabs * n / 2 > kMaxAccumulators ||
         (shape.gathers && !canGather(n, tile.weightRows)))
       break;
     tile = wider;
