@@ -123,7 +123,7 @@ Value createWarpScan(KernelBuilder &b, Value value, Value lane,
 /// One unit of work: some tokens of one expert by some of its outputs. All i32.
 struct WorkTile {
   Value expert;
-  /// First token row, and one past the last token row of the expert.
+  /// First token row, and one past the last token row.
   Value firstRow, endRow;
   /// Index of the output tile within the expert.
   Value outputTile;
@@ -142,8 +142,9 @@ class Ring {
 public:
   Ring(KernelBuilder &b, const KernelPlan &plan, Value shared);
 
-  /// By one thread, before any other use: one arrival (and the bytes of the
-  /// TMA loads) makes a stage full, one of each consumer warp empty.
+  /// By one thread, before a fence and any other use: one arrival (and the
+  /// bytes of the TMA loads) makes a stage full, one of each consumer warp
+  /// empty.
   void initBarriers(KernelBuilder &b) const;
 
   /// Where the producer starts: the first wait for an empty stage passes.
@@ -185,25 +186,39 @@ public:
   /// By one whole warp: fills the table from `groups` (a global pointer). Its
   /// lanes may read it afterwards.
   void build(KernelBuilder &b, Value groups, Value numRows, Value lane) const;
-  /// Number of tiles of all experts.
-  Value getNumTiles(KernelBuilder &b) const;
+  /// Number of tiles of all experts that are for phase number `phase`.
+  Value getNumTiles(KernelBuilder &b, size_t phase) const;
   /// Tile number `index` of them: experts ascending; within an expert the token
   /// tiles that share weights are neighbours.
-  WorkTile getTile(KernelBuilder &b, Value index) const;
+  WorkTile getTile(KernelBuilder &b, size_t phase, Value index) const;
 
 private:
-  /// The first row of each expert of a lane, from `firstExpert` on, and of the
-  /// one behind them; `carriedRow` is where the experts of lane 0 begin.
-  SmallVector<Value> getRowStarts(KernelBuilder &b, Value groups,
-                                  Value firstExpert, Value numRows,
-                                  Value carriedRow, Value lane) const;
+  /// What `groups` has for the experts of a lane, from `firstExpert` on.
+  SmallVector<Value> loadGroups(KernelBuilder &b, Value groups,
+                                Value firstExpert, Value numRows) const;
+  /// The first row of each expert of a lane, and of the one behind them, from
+  /// what `groups` has for them; `carriedRow` is where those of lane 0 begin.
+  SmallVector<Value> getRowStarts(KernelBuilder &b, ArrayRef<Value> items,
+                                  Value numRows, Value carriedRow,
+                                  Value lane) const;
+  /// Fills the table for as many experts as the lanes of the warp have. Takes
+  /// and returns the first row, and the first tile of each phase.
+  SmallVector<Value> createRound(KernelBuilder &b, ArrayRef<Value> items,
+                                 Value firstExpert, Value numRows,
+                                 ValueRange carried, Value lane) const;
   Value loadGroup(KernelBuilder &b, Value groups, Value position,
                   Value numRows) const;
+  void storeEntry(KernelBuilder &b, Value position, ValueRange entry) const;
+  /// Token tiles that an expert of `rows` tokens has in phase number `phase`.
+  Value getTokenTiles(KernelBuilder &b, size_t phase, Value rows) const;
 
   const KernelPlan &plan;
+  SmallVector<const KernelPlan *> phases;
   /// Experts that a lane works on at once.
   int64_t laneExperts;
-  Value rowStarts, tileStarts;
+  Value rowStarts;
+  /// One for each phase.
+  SmallVector<Value> tileStarts;
 };
 
 /// Hands out the numbers of tiles to blocks: to each its own index first, then

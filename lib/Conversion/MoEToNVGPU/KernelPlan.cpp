@@ -24,9 +24,28 @@ static constexpr int64_t kTmaAlignment = 16;
 
 FailureOr<KernelPlan> KernelPlan::create(GroupedMatmulInterface op) {
   KernelPlan plan;
-  if (failed(plan.readProblem(op)) || failed(plan.readSchedule(op)) ||
-      failed(plan.layOutTiles(op)) || failed(plan.layOutSharedMemory(op)))
+  if (failed(plan.readProblem(op)))
     return failure();
+  ScheduleAttr schedule = op.getScheduleAttr();
+  if (!schedule)
+    return op->emitOpError("has no schedule; run moe-select-schedule before "
+                           "convert-moe-to-nvgpu");
+  std::shared_ptr<KernelPlan> large;
+  if (ScheduleAttr largeSchedule = schedule.getLarge()) {
+    if (!plan.isSwapped)
+      return op->emitOpError("has a schedule for large groups, which needs "
+                             "moe.grouped_matmul_swapped; remove `large` from "
+                             "the schedule");
+    large = std::make_shared<KernelPlan>(plan);
+    large->lesserGroup = schedule.getN();
+    if (failed(large->readSchedule(op, largeSchedule)) ||
+        failed(large->layOutTiles(op)))
+      return failure();
+  }
+  if (failed(plan.readSchedule(op, schedule)) || failed(plan.layOutTiles(op)) ||
+      failed(plan.layOutSharedMemory(op, large.get())))
+    return failure();
+  plan.large = std::move(large);
   return plan;
 }
 
@@ -129,11 +148,8 @@ LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
              : success();
 }
 
-LogicalResult KernelPlan::readSchedule(GroupedMatmulInterface op) {
-  ScheduleAttr schedule = op.getScheduleAttr();
-  if (!schedule)
-    return op->emitOpError("has no schedule; run moe-select-schedule before "
-                           "convert-moe-to-nvgpu");
+LogicalResult KernelPlan::readSchedule(GroupedMatmulInterface op,
+                                       ScheduleAttr schedule) {
   m = schedule.getM();
   n = schedule.getN();
   kStep = schedule.getK();
@@ -213,19 +229,38 @@ LogicalResult KernelPlan::layOutTiles(GroupedMatmulInterface op) {
   return success();
 }
 
-LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op) {
-  stageBytes = getLoadBytes();
-  // For every stage the 16 bytes of a work tile, a full and an empty barrier, 8
-  // bytes each; then for every expert and for the end the first row and the
-  // first token tile, 4 bytes each.
-  recordOffset = stages * stageBytes;
-  barrierOffset = recordOffset + stages * 16;
-  tableOffset = barrierOffset + stages * 2 * 8;
-  sharedBytes = tableOffset + (numExperts + 1) * 2 * 4;
+int64_t KernelPlan::getRingBytes() const {
   // The last slab of the last stage is read whole.
   int64_t slabRows = (warpgroups - 1) * warpgroupRows + slabs * kSlabRows;
-  sharedBytes = std::max(sharedBytes,
-                         (stages - 1) * stageBytes + slabRows * kSwizzleBytes);
+  return (stages - 1) * stageBytes +
+         std::max(stageBytes, slabRows * kSwizzleBytes);
+}
+
+int64_t KernelPlan::layOutRing(int64_t offset) {
+  // For every stage the 16 bytes of a work tile, a full and an empty barrier, 8
+  // bytes each.
+  recordOffset = offset;
+  barrierOffset = recordOffset + stages * 16;
+  return barrierOffset + stages * 2 * 8;
+}
+
+LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op,
+                                             KernelPlan *largePlan) {
+  stageBytes = getLoadBytes();
+  // What is read behind the last stage may be what follows it.
+  int64_t end = stages * stageBytes;
+  if (largePlan) {
+    largePlan->stageBytes = largePlan->getLoadBytes();
+    end = std::max(end, largePlan->stages * largePlan->stageBytes);
+    end = largePlan->layOutRing(end);
+  }
+  tableOffset = layOutRing(end);
+  // For every expert and for the end the first row and, for either plan, the
+  // first token tile, 4 bytes each.
+  sharedBytes = tableOffset + (numExperts + 1) * (largePlan ? 3 : 2) * 4;
+  sharedBytes = std::max(sharedBytes, getRingBytes());
+  if (largePlan)
+    sharedBytes = std::max(sharedBytes, largePlan->getRingBytes());
   if (sharedBytes <= kMaxSharedBytes)
     return success();
   return op->emitOpError("needs ")
@@ -233,7 +268,45 @@ LogicalResult KernelPlan::layOutSharedMemory(GroupedMatmulInterface op) {
          << "block has " << kMaxSharedBytes << "; choose fewer stages";
 }
 
+SmallVector<const KernelPlan *> KernelPlan::getPhases() const {
+  if (large)
+    return {large.get(), this};
+  return {this};
+}
+
+int64_t KernelPlan::getConsumers() const {
+  return large ? std::max(warpgroups, large->warpgroups) : warpgroups;
+}
+
+int64_t KernelPlan::getMostOutputTiles() const {
+  return large ? std::max(outputTiles, large->outputTiles) : outputTiles;
+}
+
+bool KernelPlan::canGather() const {
+  return llvm::all_of(getPhases(), [](const KernelPlan *phase) {
+    return moe::canGather(phase->getTokenTile().extent,
+                          phase->getWeightTile().extent);
+  });
+}
+
+/// Split evenly, no tile of a group of more than `lesserGroup` tokens has less
+/// than half of `tileTokens`, if there is more than one.
+static SmallVector<int64_t> getLargeTokenTiles(int64_t lesserGroup,
+                                               int64_t tileTokens) {
+  constexpr int64_t number = 3, step = 8;
+  int64_t least = llvm::alignDown(std::min(lesserGroup, tileTokens / 2), step);
+  int64_t spacing =
+      llvm::alignTo(llvm::divideCeil(tileTokens - least, number), step);
+  SmallVector<int64_t> tiles;
+  for (int64_t tokens = least + spacing; tokens < tileTokens; tokens += spacing)
+    tiles.push_back(tokens);
+  tiles.push_back(tileTokens);
+  return tiles;
+}
+
 SmallVector<int64_t> KernelPlan::getTokenTiles() const {
+  if (lesserGroup > 0)
+    return getLargeTokenTiles(lesserGroup, tileTokens);
   SmallVector<int64_t> tiles;
   // Unswapped, tokens are the rows of the instruction, of which it has 64.
   if (isSwapped)
@@ -271,8 +344,11 @@ std::string KernelPlan::getKey() const {
        {Type(elementType), Type(resultType), Type(biasType), Type(scaleType),
         Type(groupsType), Type(gatherType), Type(scatterType)})
     os << ',' << type;
-  for (int64_t size : {numExperts, depth, weightRows, resultColumns, m, n,
-                       kStep, stages, warpgroups})
+  for (int64_t size : {numExperts, depth, weightRows, resultColumns})
     os << ',' << size;
+  for (const KernelPlan *phase : getPhases())
+    for (int64_t size :
+         {phase->m, phase->n, phase->kStep, phase->stages, phase->warpgroups})
+      os << ',' << size;
   return key;
 }

@@ -16,6 +16,8 @@
 #include "moe/Dialect/MoE/IR/MoE.h"
 #include "moe/Dialect/MoE/Transforms/CostModel.h"
 
+#include <memory>
+
 namespace mlir {
 namespace moe {
 
@@ -69,6 +71,13 @@ struct KernelPlan {
   IntegerType groupsType, gatherType, scatterType;
   int64_t numExperts = 0, depth = 0, weightRows = 0, resultColumns = 0;
 
+  /// The plan for the groups of more tokens than a tile of this one, which the
+  /// kernel computes first, in the same shared memory. Null if there is none.
+  std::shared_ptr<const KernelPlan> large;
+  /// The most tokens of a group that is not for this plan: 0 if there is no
+  /// other.
+  int64_t lesserGroup = 0;
+
   // The schedule.
   int64_t m = 0, n = 0, kStep = 0, stages = 0, warpgroups = 0;
 
@@ -90,15 +99,21 @@ struct KernelPlan {
   bool isGated() const { return gate != Gate::None; }
   const OperandTile &getWeightTile() const { return isSwapped ? a : b; }
   const OperandTile &getTokenTile() const { return isSwapped ? b : a; }
-  int64_t getNumThreads() const { return kWarpgroupThreads * (warpgroups + 1); }
+  /// The plans of a kernel in the order in which it follows them.
+  SmallVector<const KernelPlan *> getPhases() const;
+  /// Consumer warpgroups of a block: as many as the phase with most has.
+  int64_t getConsumers() const;
+  int64_t getNumThreads() const {
+    return kWarpgroupThreads * (getConsumers() + 1);
+  }
+  /// The most tiles that a row of tokens can be part of.
+  int64_t getMostOutputTiles() const;
   /// Weight rows from the start of one tile to the start of the next.
   int64_t getTileRowStride() const {
     return gate == Gate::Concat ? tileOutputs : getWeightTile().extent;
   }
   /// True if the kernel gathers its tokens fast enough.
-  bool canGather() const {
-    return moe::canGather(getTokenTile().extent, getWeightTile().extent);
-  }
+  bool canGather() const;
   /// True if the last slab of a warpgroup has rows that are not its own.
   bool hasPartialSlab() const { return warpgroupRows % kSlabRows != 0; }
   /// True if the last tile of an expert has fewer outputs than the others.
@@ -106,7 +121,8 @@ struct KernelPlan {
 
   /// Tokens of the tiles that the kernel has code for, ascending. A tile that
   /// has fewer than `tileTokens` takes the first of them that holds its tokens:
-  /// it loads and computes no more. Powers of two, and the schedule's own.
+  /// it loads and computes no more. Powers of two, and the schedule's own; for
+  /// large groups up to three, evenly spaced.
   SmallVector<int64_t> getTokenTiles() const;
   /// What the tensor maps of the tokens load: one for each of the token tiles,
   /// or one for all where a gather loads rows one by one.
@@ -121,9 +137,16 @@ struct KernelPlan {
 
 private:
   LogicalResult readProblem(GroupedMatmulInterface op);
-  LogicalResult readSchedule(GroupedMatmulInterface op);
+  LogicalResult readSchedule(GroupedMatmulInterface op, ScheduleAttr schedule);
   LogicalResult layOutTiles(GroupedMatmulInterface op);
-  LogicalResult layOutSharedMemory(GroupedMatmulInterface op);
+  /// Bytes of shared memory that the stages take or that are read as if.
+  int64_t getRingBytes() const;
+  /// Places what belongs to the stages but for their tiles, from `offset` on;
+  /// returns the end of it.
+  int64_t layOutRing(int64_t offset);
+  /// Of this plan, and of `largePlan` if it is not null.
+  LogicalResult layOutSharedMemory(GroupedMatmulInterface op,
+                                   KernelPlan *largePlan);
 };
 
 } // namespace moe

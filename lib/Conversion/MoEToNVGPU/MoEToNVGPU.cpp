@@ -189,7 +189,8 @@ static Value createTensorMap(KernelBuilder &b, Value operand,
 /// are certainly fewer tiles.
 static Value createGridSize(KernelBuilder &b, const KernelPlan &plan,
                             Value numRows, int64_t multiprocessors) {
-  Value tiles = arith::MulIOp::create(b, numRows, b.index(plan.outputTiles));
+  Value tiles =
+      arith::MulIOp::create(b, numRows, b.index(plan.getMostOutputTiles()));
   return arith::MinUIOp::create(b, tiles, b.index(multiprocessors));
 }
 
@@ -268,10 +269,13 @@ ConvertMoEToNVGPU::convertGroupedMatmul(GroupedMatmulInterface op) {
   auto toI32 = [&](Value value) -> Value {
     return arith::IndexCastOp::create(b, b.getI32Type(), value);
   };
-  SmallVector<Value> arguments = {
-      createTensorMap(b, op.getWeights(), plan->getWeightTile(), true)};
-  for (const OperandTile &tile : plan->getTokenMapTiles())
-    arguments.push_back(createTensorMap(b, op.getTokens(), tile, false));
+  SmallVector<Value> arguments;
+  for (const KernelPlan *phase : plan->getPhases()) {
+    arguments.push_back(
+        createTensorMap(b, op.getWeights(), phase->getWeightTile(), true));
+    for (const OperandTile &tile : phase->getTokenMapTiles())
+      arguments.push_back(createTensorMap(b, op.getTokens(), tile, false));
+  }
   arguments.push_back(op.getGroups());
   for (Value optional :
        {op.getBias(), op.getGather(), op.getScale(), op.getScatter()})

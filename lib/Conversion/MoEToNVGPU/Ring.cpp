@@ -51,7 +51,6 @@ void Ring::initBarriers(KernelBuilder &b) const {
         b, empty, b.index(plan.warpgroups * kWarpgroupThreads / kWarpThreads),
         stage, Value());
   }
-  NVVM::FenceMbarrierInitOp::create(b);
 }
 
 RingPosition Ring::getProducerStart(KernelBuilder &b) const {

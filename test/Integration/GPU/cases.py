@@ -304,6 +304,8 @@ class Case:
     short: int = 0
     # Tokens of each expert in place of what `tokens` says.
     fixed_counts: tuple = ()
+    # (n, warpgroups, slabs, stages) of the groups of more than n tokens.
+    large: tuple = ()
 
     def type_of(self, kind):
         return self.dtype if kind == "own" else kind
@@ -432,6 +434,9 @@ class Case:
                 f"n={self.n} wg={self.warpgroups} slabs={self.slabs} "
                 f"stages={self.stages}"
             )
+        if self.large:
+            words.append(
+                "large n={} wg={} slabs={} stages={}".format(*self.large))
         return " ".join(words)
 
 
@@ -502,9 +507,14 @@ def _attributes(case):
         result.append(f"expected_tokens = array<i64: {hint}>")
     else:
         m = SLAB_ROWS * case.warpgroups * case.slabs - case.short
+        large = ""
+        if case.large:
+            n, warpgroups, slabs, stages = case.large
+            large = (f", large = <m = {SLAB_ROWS * warpgroups * slabs}, n = {n}, "
+                     f"k = 64, stages = {stages}, warpgroups = {warpgroups}>")
         result.append(
             f"schedule = #moe.schedule<m = {m}, n = {case.n}, k = 64, "
-            f"stages = {case.stages}, warpgroups = {case.warpgroups}>"
+            f"stages = {case.stages}, warpgroups = {case.warpgroups}{large}>"
         )
     return result
 
@@ -567,8 +577,8 @@ def job(case):
 
 def case_of(fields):
     """The case of a dict that came through JSON."""
-    return Case(**{**fields, "groups": tuple(fields["groups"]),
-                   "fixed_counts": tuple(fields["fixed_counts"])})
+    tuples = ("groups", "fixed_counts", "large")
+    return Case(**{**fields, **{name: tuple(fields[name]) for name in tuples}})
 
 
 def _special_cases():
@@ -599,6 +609,44 @@ def _special_cases():
         fixed = [(0, 1, 7, 8, 9, 17, 65, 3)[e % 8] for e in range(more["experts"])]
         yield Case(f"partial-slab-{i}", tokens=None, fixed_counts=tuple(fixed),
                    **tile, **more)
+    # Large groups: with more warpgroups than the others have, or fewer, and with
+    # more than one tile; all of them, none of them, and more tiles than blocks.
+    plain = dict(n=64, warpgroups=1, slabs=1, stages=12, large=(152, 2, 2, 4))
+    for i, fields in enumerate((
+            dict(plain, experts=128, depth=768, outputs=1536),
+            dict(plain, experts=60, depth=200, outputs=400, groups=("sizes", "i32"),
+                 gate="interleaved", activation="silu", scale="own", scatter="i64"),
+            dict(plain, experts=8, depth=2048, outputs=5760, large=(160, 1, 2, 5),
+                 layout="kn", bias="own", dtype="f16"),
+            dict(plain, experts=300, depth=64, outputs=72, n=8, stages=8,
+                 large=(256, 2, 1, 4), result="f32"),
+            dict(plain, experts=8, depth=768, outputs=1536, gate="concat",
+                 activation="gelu", warpgroups=2, slabs=2, n=16, stages=4),
+            dict(plain, experts=300, depth=200, outputs=200, groups=("sizes", "i64"),
+                 bias="f32", result="f32"),
+            dict(plain, experts=60, depth=72, outputs=208, gate="interleaved",
+                 activation="silu", bias="own", scale="f32", scatter="i32"),
+            dict(plain, experts=60, depth=2048, outputs=200, layout="kn"),
+            dict(plain, experts=8, depth=768, outputs=5760, gate="concat",
+                 activation="gelu", warpgroups=2, slabs=2, n=16, stages=4,
+                 dtype="f16"),
+            dict(experts=60, depth=200, outputs=1536, n=8, warpgroups=2, slabs=1,
+                 short=48, stages=12, large=(256, 2, 1, 4), scatter="i64"),
+            dict(experts=60, depth=768, outputs=200, n=16, warpgroups=2, slabs=1,
+                 stages=6, large=(160, 1, 2, 5), groups=("offsets", "i64"),
+                 scale="own"),
+            dict(experts=1024, depth=64, outputs=72, n=8, warpgroups=1, slabs=1,
+                 stages=2, large=(24, 1, 1, 3), form="memref"),
+            dict(experts=8, depth=8, outputs=33, n=8, warpgroups=3, slabs=1,
+                 stages=4, large=(16, 1, 1, 2)))):
+        sizes = (0, 1, 8, 9, 64, 65, 16, 17, 152, 153, 300, 640, 24, 25, 7)
+        fixed = tuple(sizes[(e + i) % len(sizes)] if e % 3 else 3 * e % 19
+                      for e in range(fields["experts"]))
+        yield Case(f"large-groups-{i}", tokens=None, fixed_counts=fixed, **fields)
+    for name, fixed in (("all", (65, 400, 152, 153)), ("none", (64, 1, 0, 63)),
+                        ("one", (0, 0, 20000, 0))):
+        yield Case(f"large-groups-{name}", 4, 768, 1536, None, fixed_counts=fixed,
+                   **plain)
 
 
 def sanitizer_cases():
@@ -638,6 +686,12 @@ def sanitizer_cases():
         dict(depth=768, n=8, warpgroups=1, slabs=1, stages=12),
         dict(n=8, warpgroups=1, slabs=1, short=24, stages=2, outputs=208),
         dict(n=16, warpgroups=2, slabs=2, short=80, stages=3, outputs=200),
+        dict(n=8, warpgroups=1, slabs=1, stages=4, large=(24, 2, 1, 2),
+             outputs=200, fixed_counts=(8, 50, 9)),
+        dict(n=16, warpgroups=2, slabs=1, stages=2, large=(48, 1, 1, 3),
+             outputs=200, scatter="i32", fixed_counts=(90, 16, 17)),
+        dict(n=8, warpgroups=1, slabs=1, stages=3, large=(64, 2, 1, 2),
+             outputs=400, fixed_counts=(8, 70, 0)),
     ]
     plain.update(fixed_counts=counts)
     forms = itertools.cycle(("tensor", "memref"))

@@ -57,7 +57,8 @@ LogicalResult MoEDialect::verifyOperationAttribute(Operation *op,
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t m, int64_t n, int64_t k,
-                                   int64_t stages, int64_t warpgroups) {
+                                   int64_t stages, int64_t warpgroups,
+                                   ScheduleAttr large) {
   if (warpgroups < 1 || warpgroups > 3)
     return emitError() << "schedule needs 1 to 3 consumer warpgroups, got "
                        << warpgroups;
@@ -75,5 +76,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << k;
   if (stages < 2 || stages > 32)
     return emitError() << "schedule needs 2 to 32 stages, got " << stages;
+  if (large && large.getLarge())
+    return emitError() << "schedule of large groups has a schedule of large "
+                          "groups itself; remove the inner one";
+  if (large && large.getN() <= n)
+    return emitError() << "schedule of large groups needs an n of more than "
+                       << n << " (the n of other groups), got " << large.getN();
   return success();
 }

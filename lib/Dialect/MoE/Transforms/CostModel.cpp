@@ -135,13 +135,14 @@ double TokenCounts::getPaddedTokens(int64_t rows, int64_t step) const {
 /// One stage holds 128 bytes of every row of the tile: a row of the swizzle.
 static constexpr int64_t kStageRowBytes = 128;
 /// Shared memory that is not for stages: alignment of the swizzle; barriers and
-/// a table of the experts, for which at least 4 KiB are set aside.
+/// a table of the experts, for which at least 4 KiB are set aside. Two rings,
+/// if large groups have one, are taken to have that many stages together.
 static constexpr int64_t kAlignmentBytes = 1024;
 static constexpr int64_t kTableBytes = 4096;
 /// Stages that #moe.schedule can have.
 static constexpr int64_t kStageLimit = 32;
 static constexpr int64_t kStageRecordBytes = (2 * 8 + 16) * kStageLimit;
-static constexpr int64_t kExpertBytes = 8;
+static constexpr int64_t kExpertBytes = 12;
 static constexpr int64_t kThreadsOfWarpgroup = 128;
 /// Rows after which the swizzle repeats: the step of a tile's weight rows.
 static constexpr int64_t kSwizzleRows = 8;
@@ -301,6 +302,19 @@ static double getBusiestSeconds(const Machine &machine,
   return most * tileBytes / rate;
 }
 
+/// Tiles after the last one of an even share count whole up to this many rounds
+/// of one tile for each multiprocessor, and as half a round on average beyond.
+static constexpr double kCountedRounds = 4;
+
+/// Time that the multiprocessor with most of the `tiles` computes.
+static double getArithmeticSeconds(const Machine &machine, double tiles,
+                                   double tileSeconds) {
+  double rounds = tiles / machine.multiprocessors;
+  rounds = rounds <= kCountedRounds ? std::ceil(rounds) : rounds + 0.5;
+  return rounds *
+         (tileSeconds * machine.multiprocessors + machine.tileOverhead);
+}
+
 Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
                              const TokenCounts &counts, Orientation orientation,
                              const Tile &tile) {
@@ -332,8 +346,8 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
   if (orientation == Orientation::Unswapped)
     result.memory *= kUnswappedMemory;
   result.l2 = tiles * tileBytes / machine.l2Bandwidth;
-  result.arithmetic = tiles * (tileOperations / rate +
-                               machine.tileOverhead / machine.multiprocessors);
+  result.arithmetic =
+      getArithmeticSeconds(machine, tiles, tileOperations / rate);
   double busiest = getBusiestSeconds(
       machine, counts, tiles,
       (tile.weightRows + std::min(tileTokens, kBusiestTokens)) * rowBytes);
@@ -347,10 +361,12 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
 }
 
 Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
-                             const TokenCounts &counts,
-                             Orientation orientation) {
+                             const TokenCounts &counts, Orientation orientation,
+                             llvm::function_ref<bool(const Tile &)> isAllowed) {
   Estimate best{std::numeric_limits<double>::infinity(), 0, 0, 0, {}};
   for (const Tile &tile : getTiles(machine, shape, orientation)) {
+    if (isAllowed && !isAllowed(tile))
+      continue;
     Estimate candidate = estimate(machine, shape, counts, orientation, tile);
     if (candidate.seconds < best.seconds * (1 - kLeastGain))
       best = candidate;

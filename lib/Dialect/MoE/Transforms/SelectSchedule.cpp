@@ -71,6 +71,40 @@ static Tile widenTokenTile(const Machine &machine, const MatmulShape &shape,
   return tile;
 }
 
+/// The tile of the groups of more tokens than `tile` holds, if there may be one
+/// and a tile for it. Of such groups nothing is known; that all tokens are in
+/// one is where the choice matters most.
+static std::optional<Tile> getLargeTile(const Machine &machine,
+                                        const MatmulShape &shape,
+                                        const TokenCounts &counts, Tile tile) {
+  if (counts.getTokens() <= tile.n)
+    return std::nullopt;
+  Estimate best = estimate(
+      machine, shape, TokenCounts::uniform(counts.getTokens(), 1),
+      Orientation::Swapped, [&](const Tile &other) {
+        return other.n > tile.n &&
+               !(shape.gathers && !canGather(other.n, other.weightRows));
+      });
+  if (!std::isfinite(best.seconds))
+    return std::nullopt;
+  return best.tile;
+}
+
+/// The schedule of a swapped op whose best tile for all groups is `tile`.
+static std::pair<Tile, std::optional<Tile>>
+splitBySize(const Machine &machine, const MatmulShape &shape,
+            const TokenCounts &counts, Tile tile) {
+  if (tile.n <= kDefaultTokens) {
+    tile = widenTokenTile(machine, shape, counts, tile);
+    return {tile, getLargeTile(machine, shape, counts, tile)};
+  }
+  // Most groups are large: what is not gets a tile of its own.
+  Estimate rest =
+      estimate(machine, shape, counts, Orientation::Swapped,
+               [](const Tile &other) { return other.n <= kDefaultTokens; });
+  return {rest.tile, tile};
+}
+
 FailureOr<ScheduleChoice>
 mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
                           const std::optional<TokenCounts> &counts,
@@ -99,8 +133,9 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
   Tile tile = choice.estimate
                   ? choice.estimate->tile
                   : *getDefaultTile(tiles, orientation, tileShape.gathers);
+  std::optional<Tile> large;
   if (choice.estimate && orientation == Orientation::Swapped)
-    tile = widenTokenTile(machine, *shape, *counts, tile);
+    std::tie(tile, large) = splitBySize(machine, *shape, *counts, tile);
   // A target of other instruction shapes than WGMMA's has no schedule.
   std::string message;
   ScopedDiagnosticHandler handler(op->getContext(),
@@ -108,9 +143,15 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
                                     message = diagnostic.str();
                                     return success();
                                   });
-  choice.schedule = ScheduleAttr::getChecked(
-      op.getLoc(), op->getContext(), tile.m, tile.n, kStageElements,
-      getNumStages(machine, tile, tileShape.experts), tile.warpgroups);
+  auto getSchedule = [&](const Tile &tile, ScheduleAttr large) {
+    return ScheduleAttr::getChecked(
+        op.getLoc(), op->getContext(), tile.m, tile.n, kStageElements,
+        getNumStages(machine, tile, tileShape.experts), tile.warpgroups, large);
+  };
+  ScheduleAttr largeSchedule;
+  if (large)
+    largeSchedule = getSchedule(*large, ScheduleAttr());
+  choice.schedule = getSchedule(tile, largeSchedule);
   if (!choice.schedule) {
     reason = message;
     return failure();

@@ -118,6 +118,13 @@ def MoE_ScheduleAttr : MoE_Attr<"Schedule", "schedule"> {
     of the ring of shared-memory tiles. Swapped, `n` is the most tokens of a
     tile: one that has fewer takes the least power of two that holds them.
 
+    Swapped, an expert may get far more tokens than others. `large` is the
+    schedule of those that get more than `n`: a tile of more tokens, whose
+    weights are so read less often. The kernel takes their tiles first, and then
+    cuts the same shared memory into the stages of the others. It splits the
+    tokens of such an expert evenly. `large` has itself no `large`, and a larger
+    `n`.
+
     `m` is a multiple of `8 * warpgroups` (eight rows repeat the swizzle), `n` a
     multiple of 8 from 8 to 256 (the shapes of WGMMA), `k` is 64 (128 bytes of
     16-bit elements: one row of the 128-byte swizzle), `stages` is from 2 to 32
@@ -133,10 +140,13 @@ def MoE_ScheduleAttr : MoE_Attr<"Schedule", "schedule"> {
 
     ```mlir
     #moe.schedule<m = 128, n = 16, k = 64, stages = 10, warpgroups = 2>
+    #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1,
+                  large = <m = 256, n = 152, k = 64, stages = 4, warpgroups = 2>>
     ```
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$n, "int64_t":$k,
-                        "int64_t":$stages, "int64_t":$warpgroups);
+                        "int64_t":$stages, "int64_t":$warpgroups,
+                        OptionalParameter<"::mlir::moe::ScheduleAttr">:$large);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -35,6 +35,7 @@
 #define MOE_DIALECT_MOE_TRANSFORMS_COSTMODEL_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
@@ -177,9 +178,11 @@ Estimate estimate(const Machine &machine, const MatmulShape &shape,
                   const TokenCounts &counts, Orientation orientation,
                   const Tile &tile);
 
-/// Predicts the time with the best of `getTiles`.
+/// Predicts the time with the best of `getTiles`, or of those of them that
+/// `isAllowed` returns true for.
 Estimate estimate(const Machine &machine, const MatmulShape &shape,
-                  const TokenCounts &counts, Orientation orientation);
+                  const TokenCounts &counts, Orientation orientation,
+                  llvm::function_ref<bool(const Tile &)> isAllowed = nullptr);
 
 /// Both orientations of one grouped matmul.
 struct Prediction {
