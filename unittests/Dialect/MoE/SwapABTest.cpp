@@ -4,7 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What only C++ callers reach: a profitability of their own, and the listener.
+// What only C++ callers reach: a profitability of their own, the listener, and
+// what is remembered.
 //
 //===----------------------------------------------------------------------===//
 
@@ -126,6 +127,77 @@ TEST_F(SwapABTest, modeNeverKeepsEverything) {
   options.mode = SwapMode::Never;
   apply(kMatmul, options);
   EXPECT_EQ(count<GroupedMatmulSwappedOp>(), 0);
+}
+
+/// Four matmuls: two alike, one of another type, and one with a hint.
+constexpr llvm::StringLiteral kAlikeMatmuls = R"mlir(
+  func.func @f(%x: tensor<?x64xbf16>, %w: tensor<2x16x64xbf16>,
+               %off: tensor<3xi32>, %y: tensor<?x16xbf16>,
+               %few: tensor<8x64xbf16>, %z: tensor<8x16xbf16>)
+      -> (tensor<?x16xbf16>, tensor<8x16xbf16>) {
+    %0 = moe.grouped_matmul
+        ins(%x, %w, %off : tensor<?x64xbf16>, tensor<2x16x64xbf16>,
+                           tensor<3xi32>)
+        outs(%y : tensor<?x16xbf16>) -> tensor<?x16xbf16>
+    %1 = moe.grouped_matmul {of = "layer 1"}
+        ins(%x, %w, %off : tensor<?x64xbf16>, tensor<2x16x64xbf16>,
+                           tensor<3xi32>)
+        outs(%0 : tensor<?x16xbf16>) -> tensor<?x16xbf16>
+    %2 = moe.grouped_matmul
+        ins(%few, %w, %off : tensor<8x64xbf16>, tensor<2x16x64xbf16>,
+                             tensor<3xi32>)
+        outs(%z : tensor<8x16xbf16>) -> tensor<8x16xbf16>
+    %3 = moe.grouped_matmul {expected_tokens = array<i64: 7>}
+        ins(%few, %w, %off : tensor<8x64xbf16>, tensor<2x16x64xbf16>,
+                             tensor<3xi32>)
+        outs(%2 : tensor<8x16xbf16>) -> tensor<8x16xbf16>
+    return %1, %3 : tensor<?x16xbf16>, tensor<8x16xbf16>
+  }
+)mlir";
+
+TEST_F(SwapABTest, costModelIsAskedOnceAboutOpsThatAreAlike) {
+  SwapDecisionCache cache;
+  SwapABOptions options;
+  apply(kAlikeMatmuls, options);
+  std::vector<SwapDecision> expected = std::exchange(decisions, {});
+  options.cache = &cache;
+  apply(kAlikeMatmuls, options);
+  EXPECT_EQ(cache.size(), 3u);
+  ASSERT_EQ(decisions.size(), 4u);
+  for (auto [decision, uncached] : llvm::zip_equal(decisions, expected)) {
+    EXPECT_EQ(decision.choice, uncached.choice);
+    EXPECT_EQ(decision.reason, uncached.reason);
+    EXPECT_EQ(decision.expectedTokens, uncached.expectedTokens);
+    EXPECT_EQ(decision.threshold, uncached.threshold);
+    ASSERT_EQ(decision.prediction.has_value(), uncached.prediction.has_value());
+    if (!decision.prediction)
+      continue;
+    EXPECT_EQ(decision.prediction->swapped.seconds,
+              uncached.prediction->swapped.seconds);
+  }
+}
+
+TEST_F(SwapABTest, decisionsAreRememberedForATarget) {
+  SwapDecisionCache cache;
+  SwapABOptions options;
+  options.cache = &cache;
+  apply(kMatmul, options);
+  std::string elsewhere =
+      "module attributes {moe.target = #moe.target<\"h20\">} {" +
+      kMatmul.str() + "}";
+  apply(elsewhere, options);
+  EXPECT_EQ(cache.size(), 2u);
+}
+
+TEST_F(SwapABTest, modesThatKnowTheAnswerDoNotAskTheCostModel) {
+  SwapDecisionCache cache;
+  SwapABOptions options;
+  options.cache = &cache;
+  for (SwapMode mode : {SwapMode::Always, SwapMode::Never}) {
+    options.mode = mode;
+    apply(kAlikeMatmuls, options);
+  }
+  EXPECT_EQ(cache.size(), 0u);
 }
 
 TEST_F(SwapABTest, textOfATarget) {

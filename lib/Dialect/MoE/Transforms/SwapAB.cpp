@@ -14,6 +14,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/DenseMap.h"
 
 #include <cmath>
 #include <limits>
@@ -216,6 +217,90 @@ SwapDecision mlir::moe::decideByCostModel(GroupedMatmulOp op,
           counts->getTokens() / shape->experts, prediction};
 }
 
+namespace {
+/// All that the cost model sees of an op.
+struct SwapQuestion {
+  SwapQuestion() = default;
+  SwapQuestion(GroupedMatmulOp op, TargetAttr target)
+      : target(target), types(op->getOperandTypes()),
+        properties(op.getProperties()) {}
+
+  bool operator==(const SwapQuestion &other) const {
+    return target == other.target && types == other.types &&
+           properties == other.properties;
+  }
+
+  TargetAttr target;
+  SmallVector<Type> types;
+  GroupedMatmulOp::Properties properties = {};
+};
+
+struct SwapQuestionInfo {
+  using TargetInfo = DenseMapInfo<TargetAttr>;
+
+  static SwapQuestion getEmptyKey() {
+    SwapQuestion key;
+    key.target = TargetInfo::getEmptyKey();
+    return key;
+  }
+  static SwapQuestion getTombstoneKey() {
+    SwapQuestion key;
+    key.target = TargetInfo::getTombstoneKey();
+    return key;
+  }
+  static unsigned getHashValue(const SwapQuestion &key) {
+    return llvm::hash_combine(
+        key.target, llvm::hash_combine_range(key.types),
+        GroupedMatmulOp::computePropertiesHash(key.properties));
+  }
+  static bool isEqual(const SwapQuestion &a, const SwapQuestion &b) {
+    return a == b;
+  }
+};
+} // namespace
+
+struct SwapDecisionCache::Storage {
+  llvm::DenseMap<SwapQuestion, SwapDecision, SwapQuestionInfo> decisions;
+};
+
+SwapDecisionCache::SwapDecisionCache() : storage(new Storage) {}
+SwapDecisionCache::~SwapDecisionCache() = default;
+
+SwapDecision
+SwapDecisionCache::getOrDecide(GroupedMatmulOp op, TargetAttr target,
+                               function_ref<SwapDecision()> decide) {
+  SwapQuestion question(op, target);
+  auto it = storage->decisions.find(question);
+  if (it == storage->decisions.end())
+    it = storage->decisions.try_emplace(std::move(question), decide()).first;
+  return it->second;
+}
+
+size_t SwapDecisionCache::size() const { return storage->decisions.size(); }
+
+/// `decideByCostModel`, from the cache if there is one.
+static SwapDecision askCostModel(GroupedMatmulOp op,
+                                 const SwapABOptions &options) {
+  auto ask = [&] { return decideByCostModel(op, options); };
+  if (!options.cache)
+    return ask();
+  return options.cache->getOrDecide(op, getTarget(op, options), ask);
+}
+
+/// What mode always decides. Times are for the remark alone, and where the
+/// number of tokens is unknown a remark has none.
+static SwapDecision decideAlways(GroupedMatmulOp op,
+                                 const SwapABOptions &options) {
+  SwapDecision decision{SwapDecision::Choice::Swap, "the mode is always"};
+  if (!op.getContext()->getRemarkEngine() ||
+      !getExpectedCounts(op, options.expectedTokens))
+    return decision;
+  SwapDecision predicted = askCostModel(op, options);
+  decision.expectedTokens = predicted.expectedTokens;
+  decision.prediction = predicted.prediction;
+  return decision;
+}
+
 /// Why `op` cannot be swapped under `options`, or nothing.
 static std::optional<std::string> getObstacle(GroupedMatmulOp op,
                                               const SwapABOptions &options) {
@@ -237,12 +322,8 @@ static SwapDecision decide(GroupedMatmulOp op, const SwapABOptions &options) {
     return {Choice::Keep, *obstacle};
   if (options.mode == SwapMode::Auto && options.profitability)
     return options.profitability(op);
-  SwapDecision decision = decideByCostModel(op, options);
-  if (options.mode == SwapMode::Always) {
-    decision.choice = Choice::Swap;
-    decision.reason = "the mode is always";
-  }
-  return decision;
+  return options.mode == SwapMode::Always ? decideAlways(op, options)
+                                          : askCostModel(op, options);
 }
 
 //===----------------------------------------------------------------------===//
@@ -375,10 +456,13 @@ struct SwapABPass : public moe::impl::MoESwapABPassBase<SwapABPass> {
     options.listener = [&](const SwapDecision &decision) {
       count(decision.choice);
     };
+    SwapDecisionCache cache;
+    options.cache = &cache;
 
     RewritePatternSet patterns(&getContext());
     populateMoESwapABPatterns(patterns, options);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    numDecided += cache.size();
   }
 
 private:

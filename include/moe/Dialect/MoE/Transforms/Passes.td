@@ -146,6 +146,8 @@ def MoESwapABPass : Pass<"moe-swap-ab"> {
     Statistic<"numKept", "kept", "Grouped matmuls that stay unswapped">,
     Statistic<"numLeftToRunTime", "left-to-run-time",
               "Grouped matmuls whose choice is left to run time">,
+    Statistic<"numDecided", "decided",
+              "Decisions of the cost model, one for all ops that are alike">,
   ];
 }
 

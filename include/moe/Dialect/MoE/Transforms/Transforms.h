@@ -17,6 +17,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -85,13 +86,35 @@ struct SwapDecision {
   std::string reason;
   /// Mean number of tokens of an expert, if known.
   std::optional<double> expectedTokens = std::nullopt;
-  /// The two times, if they were predicted.
+  /// The two times, if they were predicted. In mode always they decide nothing
+  /// and are predicted only where the context has remarks, which show them.
   std::optional<Prediction> prediction = std::nullopt;
   /// At run time: swap below this number of tokens an expert.
   int64_t threshold = 0;
 };
 
 enum class SwapMode { Auto, Always, Never };
+
+/// What the cost model has decided, so that it is asked once about all ops of
+/// the same types, properties and target: it sees nothing else of an op. Good
+/// for one SwapABOptions, in one thread at a time.
+class SwapDecisionCache {
+public:
+  SwapDecisionCache();
+  ~SwapDecisionCache();
+
+  /// The remembered decision about ops that are like `op` for `target`, or what
+  /// `decide` says.
+  SwapDecision getOrDecide(GroupedMatmulOp op, TargetAttr target,
+                           llvm::function_ref<SwapDecision()> decide);
+
+  /// How many decisions are remembered.
+  size_t size() const;
+
+private:
+  struct Storage;
+  std::unique_ptr<Storage> storage;
+};
 
 struct SwapABOptions {
   /// Auto asks `profitability`; always swaps what can be swapped; never keeps
@@ -107,11 +130,15 @@ struct SwapABOptions {
   bool multiVersion = true;
   /// Decides in mode auto; the cost model if null.
   std::function<SwapDecision(GroupedMatmulOp)> profitability;
+  /// Where the cost model's decisions are remembered, if not null. It must
+  /// outlive the patterns, and forbids to apply them in several threads.
+  SwapDecisionCache *cache = nullptr;
   /// Told of every decision, after the op was rewritten (null) or left.
   std::function<void(const SwapDecision &)> listener;
 };
 
-/// The cost model's decision about `op`.
+/// The cost model's decision about `op`; neither looks at `options.cache` nor
+/// fills it.
 SwapDecision decideByCostModel(GroupedMatmulOp op,
                                const SwapABOptions &options);
 
