@@ -18,6 +18,8 @@ using namespace mlir::moe;
 static constexpr int64_t kMaxSharedBytes = 227 * 1024;
 /// f32 accumulators of a thread in a block of three consumer warpgroups.
 static constexpr int64_t kMaxAccumulatorsOfThree = 80;
+/// The step of n of WGMMA.
+static constexpr int64_t kTokenStep = 8;
 /// TMA strides and base addresses are multiples of 16 bytes (CUDA driver API,
 /// cuTensorMapEncodeTiled).
 static constexpr int64_t kTmaAlignment = 16;
@@ -289,28 +291,13 @@ bool KernelPlan::canGather() const {
   });
 }
 
-/// Split evenly, no tile of a group of more than `lesserGroup` tokens has less
-/// than half of `tileTokens`, if there is more than one.
-static SmallVector<int64_t> getLargeTokenTiles(int64_t lesserGroup,
-                                               int64_t tileTokens) {
-  constexpr int64_t number = 3, step = 8;
-  int64_t least = llvm::alignDown(std::min(lesserGroup, tileTokens / 2), step);
-  int64_t spacing =
-      llvm::alignTo(llvm::divideCeil(tileTokens - least, number), step);
-  SmallVector<int64_t> tiles;
-  for (int64_t tokens = least + spacing; tokens < tileTokens; tokens += spacing)
-    tiles.push_back(tokens);
-  tiles.push_back(tileTokens);
-  return tiles;
-}
-
 SmallVector<int64_t> KernelPlan::getTokenTiles() const {
   if (lesserGroup > 0)
-    return getLargeTokenTiles(lesserGroup, tileTokens);
+    return getLargeTokenTiles(lesserGroup, tileTokens, kTokenStep);
   SmallVector<int64_t> tiles;
   // Unswapped, tokens are the rows of the instruction, of which it has 64.
   if (isSwapped)
-    for (int64_t tokens = 8; tokens < tileTokens; tokens *= 2)
+    for (int64_t tokens = kTokenStep; tokens < tileTokens; tokens *= 2)
       tiles.push_back(tokens);
   tiles.push_back(tileTokens);
   return tiles;

@@ -84,6 +84,43 @@ TEST(TokenCountsTest, tilesLieBetweenTheirBounds) {
   }
 }
 
+/// Columns that `count` tokens take in tiles of `rows`: of the last tile, the
+/// least power of two times `step` that holds its tokens.
+static int64_t getColumns(int64_t count, int64_t rows, int64_t step) {
+  int64_t columns = count / rows * rows, width = step;
+  if (columns == count)
+    return columns;
+  while (width < count - columns)
+    width *= 2;
+  return columns + std::min(width, rows);
+}
+
+TEST(TokenCountsTest, paddingIsThatOfEveryCount) {
+  for (double mean : {0.3, 1.0, 7.5, 63.0, 200.0, 800.0})
+    for (int64_t rows : {8, 16, 24, 64, 104, 256}) {
+      double expected = 0;
+      for (int64_t count = 0; count < 2000; ++count)
+        expected +=
+            getColumns(count, rows, /*step=*/8) *
+            std::exp(count * std::log(mean) - mean - std::lgamma(count + 1.0));
+      EXPECT_NEAR(
+          TokenCounts::uniform(mean, 10).getPaddedTokens(rows, /*step=*/8),
+          10 * expected, 1e-9 * expected)
+          << mean << " tokens in tiles of " << rows;
+    }
+}
+
+TEST(TokenCountsTest, expertsOfOneDistributionAreUniform) {
+  for (double mean : {0.5, 30.0, 1e7}) {
+    TokenCounts uniform = TokenCounts::uniform(mean, 12);
+    TokenCounts counts = TokenCounts::uniform(mean, 1).ofExperts(12);
+    EXPECT_EQ(counts.getTokens(), uniform.getTokens());
+    EXPECT_EQ(counts.getHitExperts(), uniform.getHitExperts());
+    EXPECT_EQ(counts.getTiles(16), uniform.getTiles(16));
+    EXPECT_EQ(counts.getPaddedTokens(16, 8), uniform.getPaddedTokens(16, 8));
+  }
+}
+
 TEST(TokenCountsTest, entriesOfExpertsAddUp) {
   TokenCounts counts = TokenCounts::perExpert({0, 3, 3, 100});
   EXPECT_DOUBLE_EQ(counts.getTokens(), 106);
@@ -190,6 +227,23 @@ TEST(EstimateTest, moreTokensNeverTakeLess) {
       }
     }
   }
+}
+
+TEST(EstimateTest, bestTileIsTheBestOfAll) {
+  for (double tokens : {0.0, 0.5, 4.0, 70.0, 1000.0})
+    for (Orientation orientation :
+         {Orientation::Swapped, Orientation::Unswapped}) {
+      TokenCounts counts = TokenCounts::uniform(tokens, kQwen3GateUp.experts);
+      Estimate best = estimate(kH200, kQwen3GateUp, counts, orientation);
+      EXPECT_EQ(best.seconds,
+                estimate(kH200, kQwen3GateUp, counts, orientation, best.tile)
+                    .seconds);
+      for (const Tile &tile : getTiles(kH200, kQwen3GateUp, orientation))
+        // Larger tiles have to be better by more than nothing.
+        EXPECT_LE(
+            best.seconds * 0.997,
+            estimate(kH200, kQwen3GateUp, counts, orientation, tile).seconds);
+    }
 }
 
 TEST(EstimateTest, fasterMachinesTakeLess) {

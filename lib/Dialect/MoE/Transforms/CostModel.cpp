@@ -10,6 +10,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -34,11 +35,15 @@ TokenCounts::Class::Class(double mean, double experts)
   double spread = kDeviations * std::sqrt(mean);
   first = std::max<int64_t>(0, static_cast<int64_t>(mean - spread));
   int64_t last = static_cast<int64_t>(mean + spread + kSlack);
-  double sum = 0;
+  double sum = 0, logarithm = std::log(mean);
+  std::vector<double> sums;
+  sums.reserve(last - first + 1);
   for (int64_t count = first; count <= last; ++count) {
-    sum += std::exp(count * std::log(mean) - mean - std::lgamma(count + 1.0));
-    cumulative.push_back(std::min(sum, 1.0));
+    sum += std::exp(count * logarithm - mean - std::lgamma(count + 1.0));
+    sums.push_back(std::min(sum, 1.0));
   }
+  storage = std::make_shared<const std::vector<double>>(std::move(sums));
+  cumulative = *storage;
 }
 
 double TokenCounts::Class::getExpectedTiles(int64_t rows) const {
@@ -55,27 +60,51 @@ double TokenCounts::Class::getExpectedTiles(int64_t rows) const {
   return tiles;
 }
 
-/// Columns that `tokens` of one expert take in tiles of `rows`.
-static double getPadded(double tokens, int64_t rows, int64_t step) {
-  double whole = std::floor(tokens / rows) * rows;
-  double rest = tokens - whole;
-  if (rest <= 0)
-    return whole;
-  int64_t width = step;
-  while (width < rest && width < rows)
-    width *= 2;
-  return whole + std::min(width, rows);
+llvm::SmallVector<int64_t> mlir::moe::getLargeTokenTiles(int64_t lesserGroup,
+                                                         int64_t tileTokens,
+                                                         int64_t step) {
+  constexpr int64_t number = 3;
+  int64_t least = llvm::alignDown(std::min(lesserGroup, tileTokens / 2), step);
+  int64_t spacing =
+      llvm::alignTo(llvm::divideCeil(tileTokens - least, number), step);
+  llvm::SmallVector<int64_t> tiles;
+  for (int64_t tokens = least + spacing; tokens < tileTokens; tokens += spacing)
+    tiles.push_back(tokens);
+  tiles.push_back(tileTokens);
+  return tiles;
+}
+
+/// Columns that `tokens` of one expert, at least one, take in tiles of `rows`.
+/// As many take as many up to that number of tokens.
+static int64_t getPadded(int64_t tokens, int64_t rows, int64_t step) {
+  if (rows <= kSmallGroup || tokens <= kSmallGroup) {
+    rows = std::min(rows, kSmallGroup);
+    int64_t whole = (tokens - 1) / rows * rows, width = step;
+    while (width < tokens - whole && width < rows)
+      width *= 2;
+    return whole + std::min(width, rows);
+  }
+  // Split evenly.
+  int64_t tiles = llvm::divideCeilSigned(tokens, rows);
+  for (int64_t width : getLargeTokenTiles(kSmallGroup, rows, step))
+    if (tiles * width >= tokens)
+      return tiles * width;
+  return tiles * rows;
 }
 
 double TokenCounts::Class::getExpectedPadded(int64_t rows, int64_t step) const {
   if (mean <= 0)
     return 0;
   if (cumulative.empty())
-    return getPadded(mean, rows, step);
-  double padded = 0, below = 0;
-  for (auto [i, upTo] : llvm::enumerate(cumulative)) {
-    padded += (upTo - below) * getPadded(first + i, rows, step);
+    return getPadded(std::ceil(mean), rows, step);
+  int64_t last = first + cumulative.size() - 1;
+  double padded = 0, below = first == 0 ? cumulative.front() : 0;
+  for (int64_t tokens = std::max<int64_t>(first, 1); tokens <= last;) {
+    int64_t taken = getPadded(tokens, rows, step);
+    double upTo = cumulative[std::min(taken, last) - first];
+    padded += (upTo - below) * taken;
     below = upTo;
+    tokens = taken + 1;
   }
   return padded;
 }
@@ -93,6 +122,14 @@ TokenCounts TokenCounts::perExpert(llvm::ArrayRef<int64_t> means) {
   TokenCounts counts;
   for (auto [mean, number] : experts)
     counts.classes.emplace_back(mean, number);
+  return counts;
+}
+
+TokenCounts TokenCounts::ofExperts(int64_t experts) const {
+  assert(classes.size() == 1 && classes.front().experts == 1 &&
+         "expected the counts of one expert");
+  TokenCounts counts = *this;
+  counts.classes.front().experts = experts;
   return counts;
 }
 
@@ -315,23 +352,46 @@ static double getArithmeticSeconds(const Machine &machine, double tiles,
          (tileSeconds * machine.multiprocessors + machine.tileOverhead);
 }
 
-Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
+static double getRowBytes(const MatmulShape &shape) {
+  return static_cast<double>(shape.contraction) * shape.elementBytes;
+}
+
+static double getMemorySeconds(const Machine &machine, const MatmulShape &shape,
+                               const TokenCounts &counts,
+                               Orientation orientation, double tokenTiles) {
+  double rowBytes = getRowBytes(shape);
+  double seconds = (tokenTiles * shape.weightRows * rowBytes +
+                    counts.getTokens() *
+                        (rowBytes + static_cast<double>(shape.resultColumns) *
+                                        shape.resultBytes)) /
+                   machine.memoryBandwidth;
+  return orientation == Orientation::Unswapped ? seconds * kUnswappedMemory
+                                               : seconds;
+}
+
+/// Tokens that one of `tokenTiles` tiles of `rows` tokens is computed for.
+/// Swapped, the kernel makes it fit.
+static double getTileTokens(const Machine &machine, const TokenCounts &counts,
+                            Orientation orientation, int64_t rows,
+                            double tokenTiles) {
+  return orientation == Orientation::Swapped
+             ? counts.getPaddedTokens(rows, machine.nStep) / tokenTiles
+             : rows;
+}
+
+/// The time with `tile`, whose tokens make `tokenTiles` tiles, each computed
+/// for `tileTokens` of them.
+static Estimate estimateTile(const Machine &machine, const MatmulShape &shape,
                              const TokenCounts &counts, Orientation orientation,
-                             const Tile &tile) {
+                             const Tile &tile, double tokenTiles,
+                             double tileTokens) {
   double tokens = counts.getTokens();
   if (tokens <= 0)
     return {machine.launchOverhead, 0, 0, 0, tile};
   double rate = machine.getRate(orientation);
-  double rowBytes = static_cast<double>(shape.contraction) * shape.elementBytes;
-  double tokenTiles = counts.getTiles(tile.tokenRows);
+  double rowBytes = getRowBytes(shape);
   double tiles =
       tokenTiles * llvm::divideCeilSigned(shape.weightRows, tile.weightRows);
-
-  // Tokens a tile is computed for. Swapped, the kernel makes it fit.
-  double tileTokens = tile.tokenRows;
-  if (orientation == Orientation::Swapped)
-    tileTokens =
-        counts.getPaddedTokens(tile.tokenRows, machine.nStep) / tokenTiles;
 
   // One tile: what it loads and computes.
   double tileBytes = (tile.weightRows + tileTokens) * rowBytes;
@@ -339,12 +399,7 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
                           static_cast<double>(shape.contraction);
   Estimate result{0, 0, 0, 0, tile};
   result.memory =
-      (tokenTiles * shape.weightRows * rowBytes +
-       tokens * (rowBytes + static_cast<double>(shape.resultColumns) *
-                                shape.resultBytes)) /
-      machine.memoryBandwidth;
-  if (orientation == Orientation::Unswapped)
-    result.memory *= kUnswappedMemory;
+      getMemorySeconds(machine, shape, counts, orientation, tokenTiles);
   result.l2 = tiles * tileBytes / machine.l2Bandwidth;
   result.arithmetic =
       getArithmeticSeconds(machine, tiles, tileOperations / rate);
@@ -362,16 +417,52 @@ Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
 
 Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
                              const TokenCounts &counts, Orientation orientation,
-                             llvm::function_ref<bool(const Tile &)> isAllowed) {
+                             const Tile &tile) {
+  double tokenTiles = counts.getTiles(tile.tokenRows);
+  return estimateTile(
+      machine, shape, counts, orientation, tile, tokenTiles,
+      getTileTokens(machine, counts, orientation, tile.tokenRows, tokenTiles));
+}
+
+/// The time with the best of `tiles`. What depends on their token rows alone is
+/// computed once for neighbours that have the same; and nothing else of those
+/// whose memory time alone is too long.
+static Estimate estimateBest(const Machine &machine, const MatmulShape &shape,
+                             const TokenCounts &counts, Orientation orientation,
+                             llvm::ArrayRef<Tile> tiles) {
   Estimate best{std::numeric_limits<double>::infinity(), 0, 0, 0, {}};
-  for (const Tile &tile : getTiles(machine, shape, orientation)) {
-    if (isAllowed && !isAllowed(tile))
+  int64_t rows = 0;
+  double tokenTiles = 0, least = 0;
+  std::optional<double> tileTokens;
+  for (const Tile &tile : tiles) {
+    if (tile.tokenRows != rows) {
+      rows = tile.tokenRows;
+      tokenTiles = counts.getTiles(rows);
+      least = machine.launchOverhead +
+              getMemorySeconds(machine, shape, counts, orientation, tokenTiles);
+      tileTokens.reset();
+    }
+    double limit = best.seconds * (1 - kLeastGain);
+    if (least >= limit)
       continue;
-    Estimate candidate = estimate(machine, shape, counts, orientation, tile);
-    if (candidate.seconds < best.seconds * (1 - kLeastGain))
+    if (!tileTokens)
+      tileTokens =
+          getTileTokens(machine, counts, orientation, rows, tokenTiles);
+    Estimate candidate = estimateTile(machine, shape, counts, orientation, tile,
+                                      tokenTiles, *tileTokens);
+    if (candidate.seconds < limit)
       best = candidate;
   }
   return best;
+}
+
+Estimate mlir::moe::estimate(const Machine &machine, const MatmulShape &shape,
+                             const TokenCounts &counts, Orientation orientation,
+                             llvm::function_ref<bool(const Tile &)> isAllowed) {
+  llvm::SmallVector<Tile> tiles = getTiles(machine, shape, orientation);
+  if (isAllowed)
+    llvm::erase_if(tiles, [&](const Tile &tile) { return !isAllowed(tile); });
+  return estimateBest(machine, shape, counts, orientation, tiles);
 }
 
 Prediction mlir::moe::predict(const Machine &machine, const MatmulShape &shape,
@@ -411,17 +502,38 @@ std::optional<int64_t> mlir::moe::getCrossover(const Machine &machine,
   return std::nullopt;
 }
 
+/// The counts of one expert for every number of tokens that chooseAtRunTime
+/// looks at. They take longer to make than the choice itself and are the same
+/// for all machines and shapes.
+static llvm::ArrayRef<TokenCounts> getRunTimeCounts() {
+  static const std::vector<TokenCounts> allCounts = [] {
+    std::vector<TokenCounts> result;
+    for (int64_t tokens = 1; tokens <= kMaxTokens;
+         tokens = getNextTokens(tokens))
+      result.push_back(TokenCounts::uniform(tokens, /*experts=*/1));
+    return result;
+  }();
+  return allCounts;
+}
+
 RunTimeChoice mlir::moe::chooseAtRunTime(const Machine &machine,
                                          const MatmulShape &shape) {
+  llvm::SmallVector<Tile> swappedTiles =
+      getTiles(machine, shape, Orientation::Swapped);
+  llvm::SmallVector<Tile> unswappedTiles =
+      getTiles(machine, shape, Orientation::Unswapped);
   // Loss of swapping and of not swapping, as a factor, at each number.
   std::vector<int64_t> numbers;
   std::vector<double> swapLoss, keepLoss;
-  for (int64_t tokens = 1; tokens <= kMaxTokens;
-       tokens = getNextTokens(tokens)) {
-    Prediction prediction =
-        predict(machine, shape, TokenCounts::uniform(tokens, shape.experts));
-    double ratio = prediction.swapped.seconds / prediction.unswapped.seconds;
-    numbers.push_back(tokens);
+  for (const TokenCounts &ofOne : getRunTimeCounts()) {
+    TokenCounts counts = ofOne.ofExperts(shape.experts);
+    double ratio =
+        estimateBest(machine, shape, counts, Orientation::Swapped, swappedTiles)
+            .seconds /
+        estimateBest(machine, shape, counts, Orientation::Unswapped,
+                     unswappedTiles)
+            .seconds;
+    numbers.push_back(static_cast<int64_t>(ofOne.getTokens()));
     swapLoss.push_back(std::max(1.0, ratio));
     keepLoss.push_back(std::max(1.0, 1 / ratio));
   }

@@ -26,10 +26,8 @@ using namespace mlir::moe;
 
 /// Elements of the contraction that one pipeline stage holds: 128 bytes.
 static constexpr int64_t kStageElements = 64;
-/// Token tile when nothing is known of the tokens: it reads weights once for as
-/// many as decoding usually has, and tiles of fewer take no more than they
-/// need.
-static constexpr int64_t kDefaultTokens = 64;
+/// Token tile when nothing is known of the tokens.
+static constexpr int64_t kDefaultTokens = kSmallGroup;
 /// The same for gathered tokens, of which a larger tile would take a copy.
 static constexpr int64_t kDefaultGatheredTokens = 16;
 
@@ -60,7 +58,7 @@ static Tile widenTokenTile(const Machine &machine, const MatmulShape &shape,
                            const TokenCounts &counts, Tile tile) {
   int64_t stages = getNumStages(machine, tile, shape.experts);
   int64_t n = llvm::PowerOf2Ceil(tile.n + 1);
-  for (; n <= kDefaultTokens && n < 2 * counts.getTokens(); n *= 2) {
+  for (; n <= kSmallGroup && n < 2 * counts.getTokens(); n *= 2) {
     Tile wider = tile;
     wider.n = wider.tokenRows = n;
     if (getNumStages(machine, wider, shape.experts) < stages ||
@@ -94,14 +92,14 @@ static std::optional<Tile> getLargeTile(const Machine &machine,
 static std::pair<Tile, std::optional<Tile>>
 splitBySize(const Machine &machine, const MatmulShape &shape,
             const TokenCounts &counts, Tile tile) {
-  if (tile.n <= kDefaultTokens) {
+  if (tile.n <= kSmallGroup) {
     tile = widenTokenTile(machine, shape, counts, tile);
     return {tile, getLargeTile(machine, shape, counts, tile)};
   }
   // Most groups are large: what is not gets a tile of its own.
   Estimate rest =
       estimate(machine, shape, counts, Orientation::Swapped,
-               [](const Tile &other) { return other.n <= kDefaultTokens; });
+               [](const Tile &other) { return other.n <= kSmallGroup; });
   return {rest.tile, tile};
 }
 

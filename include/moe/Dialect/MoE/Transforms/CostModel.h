@@ -39,6 +39,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -96,6 +97,9 @@ public:
   static TokenCounts uniform(double mean, int64_t experts);
   /// One expert for each entry of `means`.
   static TokenCounts perExpert(llvm::ArrayRef<int64_t> means);
+  /// The counts of `experts` experts that each get what the only one of these
+  /// gets. Cheap: it shares the distribution.
+  TokenCounts ofExperts(int64_t experts) const;
 
   /// Expected number of tokens of all experts.
   double getTokens() const;
@@ -106,7 +110,8 @@ public:
   double getTiles(int64_t rows) const;
   /// Expected number of tokens that these tiles are computed for if each is as
   /// wide as the kernel makes it for its tokens: the least power of two times
-  /// `step` that holds them, and `rows` at most (KernelPlan::getTokenTiles).
+  /// `step` that holds them, and `rows` at most (KernelPlan::getTokenTiles); or
+  /// where that is more than kSmallGroup, as its part for large groups does.
   double getPaddedTokens(int64_t rows, int64_t step) const;
 
 private:
@@ -119,10 +124,26 @@ private:
     double mean, experts;
     /// Probability of at most `first + i` tokens; 0 below, 1 above.
     int64_t first = 0;
-    std::vector<double> cumulative;
+    llvm::ArrayRef<double> cumulative;
+
+  private:
+    /// Holds what `cumulative` refers to, which copies share.
+    std::shared_ptr<const std::vector<double>> storage;
   };
   std::vector<Class> classes;
 };
+
+/// Groups of up to this many tokens are small, and have a tile of their own
+/// where there are larger ones, since what they take is to be loaded and little
+/// is to be computed.
+constexpr int64_t kSmallGroup = 64;
+
+/// Tokens, ascending, of the tiles for groups of more than `lesserGroup` tokens
+/// that the kernel has code for: at most three, evenly spaced, multiples of
+/// `step`. Split evenly, no tile of a group that needs more than one of
+/// `tileTokens` tokens has less than half of that.
+llvm::SmallVector<int64_t> getLargeTokenTiles(int64_t lesserGroup,
+                                              int64_t tileTokens, int64_t step);
 
 /// A tile of the schedule. `m` and `n` are the schedule attribute's; the other
 /// two say which operand they cut.
