@@ -254,4 +254,51 @@ def MoESelectSchedulePass : Pass<"moe-select-schedule"> {
   ];
 }
 
+def MoESeparateEmptiesPass : Pass<"moe-separate-empties"> {
+  let summary = "Give every op that uses an empty tensor one of its own";
+  let description = [{
+    Copies every `tensor.empty` that several ops of its block use, themselves or
+    in their regions, so that each has its own.
+
+    What an empty tensor holds is undefined, so they share nothing but the name.
+    But bufferization has to find out that they can do without each other's
+    contents, which takes time with the square of their number. `--cse` makes one
+    `tensor.empty` out of those of all layers of a model: run this pass behind
+    it, and `--moe-reuse-buffers` when there are buffers.
+
+    Example:
+
+    ```mlir
+    func.func @twice(%a: tensor<4xf32>, %b: tensor<4xf32>)
+        -> (tensor<4xf32>, tensor<4xf32>) {
+      %0 = tensor.empty() : tensor<4xf32>
+      %1 = linalg.copy ins(%a : tensor<4xf32>)
+                       outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+      %2 = linalg.copy ins(%b : tensor<4xf32>)
+                       outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+      return %1, %2 : tensor<4xf32>, tensor<4xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @twice(%a: tensor<4xf32>, %b: tensor<4xf32>)
+        -> (tensor<4xf32>, tensor<4xf32>) {
+      %0 = tensor.empty() : tensor<4xf32>
+      %1 = tensor.empty() : tensor<4xf32>
+      %2 = linalg.copy ins(%a : tensor<4xf32>)
+                       outs(%1 : tensor<4xf32>) -> tensor<4xf32>
+      %3 = linalg.copy ins(%b : tensor<4xf32>)
+                       outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+      return %2, %3 : tensor<4xf32>, tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numCopies", "copies", "Empty tensors that were added">,
+  ];
+}
+
 #endif // MOE_DIALECT_MOE_TRANSFORMS_PASSES_TD
