@@ -301,4 +301,50 @@ def MoESeparateEmptiesPass : Pass<"moe-separate-empties"> {
   ];
 }
 
+def MoEReuseBuffersPass : Pass<"moe-reuse-buffers"> {
+  let summary = "Let buffers that are not in use at the same time be one";
+  let description = [{
+    Replaces a `memref.alloc` by an earlier one of the same type, sizes and
+    attributes in the same block, if that one's last use comes before the first
+    use of this one. An op that uses both keeps them apart. All layers of a model
+    thus work in the buffers of the first one.
+
+    Views of a buffer, and what branches and loops make of it, count as uses. A
+    buffer is left alone if it leaves its block, if it is freed, if an op uses it
+    that may keep it (any but those of `moe` and `linalg`, `memref.copy` and
+    `memref.dim`), or if it is used in a region of another dialect than `scf`.
+
+    Example:
+
+    ```mlir
+    func.func @chain(%x: memref<4xf32>, %y: memref<4xf32>) {
+      %0 = memref.alloc() : memref<4xf32>
+      linalg.copy ins(%x : memref<4xf32>) outs(%0 : memref<4xf32>)
+      linalg.copy ins(%0 : memref<4xf32>) outs(%y : memref<4xf32>)
+      %1 = memref.alloc() : memref<4xf32>
+      linalg.copy ins(%y : memref<4xf32>) outs(%1 : memref<4xf32>)
+      linalg.copy ins(%1 : memref<4xf32>) outs(%x : memref<4xf32>)
+      return
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @chain(%x: memref<4xf32>, %y: memref<4xf32>) {
+      %0 = memref.alloc() : memref<4xf32>
+      linalg.copy ins(%x : memref<4xf32>) outs(%0 : memref<4xf32>)
+      linalg.copy ins(%0 : memref<4xf32>) outs(%y : memref<4xf32>)
+      linalg.copy ins(%y : memref<4xf32>) outs(%0 : memref<4xf32>)
+      linalg.copy ins(%0 : memref<4xf32>) outs(%x : memref<4xf32>)
+      return
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numReused", "reused",
+              "Allocations that became one that was there before">,
+  ];
+}
+
 #endif // MOE_DIALECT_MOE_TRANSFORMS_PASSES_TD
