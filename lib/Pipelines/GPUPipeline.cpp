@@ -56,8 +56,10 @@ static void addInliner(OpPassManager &pm) {
 }
 
 /// Tensors to contiguous memrefs; a destination that is an argument is written
-/// in place.
+/// in place. Buffers are shared by what comes after each other, which is faster
+/// than to have the analysis of tensors find it out.
 static void addBufferization(OpPassManager &pm) {
+  pm.addPass(createMoESeparateEmptiesPass());
   bufferization::OneShotBufferizePassOptions options;
   options.bufferizeFunctionBoundaries = true;
   options.functionBoundaryTypeConversion =
@@ -68,6 +70,7 @@ static void addBufferization(OpPassManager &pm) {
   pm.addPass(bufferization::createOneShotBufferizePass(options));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addPass(createMoEReuseBuffersPass());
 }
 
 void mlir::moe::buildNVGPUPipeline(OpPassManager &pm,
