@@ -29,7 +29,7 @@
 // CHECK:        {"buffer": 6, "kind": "buffer"}
 // The second reads what the first wrote, whichever form that was.
 // CHECK:      4: {{.*}}"kernel": "grouped_matmul_swapped_3", {{.*}}"when": [{"max": {{[0-9]+}}, "value": ["dim", 4, 0]}]
-// CHECK-NEXT:   {"box": [64, 64, 1], "buffer": 2,
+// CHECK:        {"box": [64, 64, 1], "buffer": 2,
 // CHECK-NEXT:   {"box": [64, 8], "buffer": 6, "dims": [1536, ["dim", 4, 0]],
 // CHECK-NEXT:   {"box": [64, 16], "buffer": 6, "dims": [1536, ["dim", 4, 0]],
 // CHECK-NEXT:   {"box": [64, 32], "buffer": 6, "dims": [1536, ["dim", 4, 0]],

@@ -22,14 +22,20 @@
 // CHECK-NEXT:     {"buffer": 7, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 8, "kind": "buffer"}
 // CHECK-NEXT:     {"kind": "i32", "value": ["min", ["mul", ["min", ["dim", 1, 0], ["dim", 1, 0]], 8], ["mul", ["dim", 1, 0], 8]]}
-// CHECK-NEXT:   1: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["mul", ["dim", 1, 0], 8], 12], 132], 1, 1], "kernel": "grouped_matmul_swapped_1", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
+// CHECK-NEXT:   1: {"block": [384, 1, 1], "grid": {{\[\[}}"min", ["mul", ["mul", ["dim", 1, 0], 8], 12], 132], 1, 1], "kernel": "grouped_matmul_swapped_1", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
+// CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 3, "dims": [2048, 1536, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096, 6291456], "swizzle": "128b"}
+// CHECK-NEXT:     {"box": [64, 1], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 3, "dims": [2048, 1536, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096, 6291456], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 1], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
 // CHECK-NEXT:     {"buffer": 8, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 6, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 9, "kind": "buffer"}
 // CHECK-NEXT:     {"kind": "i32", "value": ["mul", ["dim", 1, 0], 8]}
-// CHECK-NEXT:   2: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["mul", ["dim", 1, 0], 8], 32], 132], 1, 1], "kernel": "grouped_matmul_swapped_2", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
+// CHECK-NEXT:   2: {"block": [384, 1, 1], "grid": {{\[\[}}"min", ["mul", ["mul", ["dim", 1, 0], 8], 32], 132], 1, 1], "kernel": "grouped_matmul_swapped_2", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}}
+// CHECK-NEXT:     {"box": [64, 128, 1], "buffer": 4, "dims": [768, 2048, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [1536, 3145728], "swizzle": "128b"}
+// CHECK-NEXT:     {"box": [64, 128], "buffer": 9, "dims": [768, ["mul", ["dim", 1, 0], 8]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [1536], "swizzle": "128b"}
+// CHECK-NEXT:     {"box": [64, 192], "buffer": 9, "dims": [768, ["mul", ["dim", 1, 0], 8]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [1536], "swizzle": "128b"}
+// CHECK-NEXT:     {"box": [64, 256], "buffer": 9, "dims": [768, ["mul", ["dim", 1, 0], 8]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [1536], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 4, "dims": [768, 2048, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [1536, 3145728], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 8], "buffer": 9, "dims": [768, ["mul", ["dim", 1, 0], 8]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [1536], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 16], "buffer": 9, "dims": [768, ["mul", ["dim", 1, 0], 8]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [1536], "swizzle": "128b"}

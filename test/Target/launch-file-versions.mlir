@@ -13,7 +13,11 @@
 // CHECK-NEXT: entry: "f"
 // CHECK-NEXT: image: "launch-file-versions.mlir.tmp.ptx"
 // CHECK-NEXT: launches:
-// CHECK-NEXT:   0: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 0, 0], ["dim", 0, 0]], 24], 132], 1, 1], "kernel": "grouped_matmul_swapped_0", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}, "when": [{"max": 4095, "value": ["dim", 0, 0]}]}
+// CHECK-NEXT:   0: {"block": [384, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 0, 0], ["dim", 0, 0]], 24], 132], 1, 1], "kernel": "grouped_matmul_swapped_0", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}, "when": [{"max": 3967, "value": ["dim", 0, 0]}]}
+// CHECK-NEXT:     {"box": [64, 256, 1], "buffer": 1, "dims": [2048, 1536, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096, 6291456], "swizzle": "128b"}
+// CHECK-NEXT:     {"box": [64, 64], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
+// CHECK-NEXT:     {"box": [64, 80], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
+// CHECK-NEXT:     {"box": [64, 96], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 64, 1], "buffer": 1, "dims": [2048, 1536, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096, 6291456], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 8], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 16], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
@@ -22,7 +26,7 @@
 // CHECK-NEXT:     {"buffer": 2, "kind": "buffer"}
 // CHECK-NEXT:     {"buffer": 3, "kind": "buffer"}
 // CHECK-NEXT:     {"kind": "i32", "value": ["min", ["dim", 0, 0], ["dim", 0, 0]]}
-// CHECK-NEXT:   1: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 0, 0], ["dim", 0, 0]], 16], 132], 1, 1], "kernel": "grouped_matmul_1", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}, "when": [{"min": 4096, "value": ["dim", 0, 0]}]}
+// CHECK-NEXT:   1: {"block": [256, 1, 1], "grid": {{\[\[}}"min", ["mul", ["min", ["dim", 0, 0], ["dim", 0, 0]], 16], 132], 1, 1], "kernel": "grouped_matmul_1", "programmatic": true, "shared_memory": {{[1-9][0-9]*}}, "when": [{"min": 3968, "value": ["dim", 0, 0]}]}
 // CHECK-NEXT:     {"box": [64, 96, 1], "buffer": 1, "dims": [2048, 1536, 128], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096, 6291456], "swizzle": "128b"}
 // CHECK-NEXT:     {"box": [64, 64], "buffer": 0, "dims": [2048, ["dim", 0, 0]], "element_type": "bf16", "interleave": "none", "kind": "tensor_map", "l2_promotion": "128b", "oob": "zero", "strides": [4096], "swizzle": "128b"}
 // CHECK-NEXT:     {"buffer": 2, "kind": "buffer"}

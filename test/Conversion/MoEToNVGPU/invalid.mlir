@@ -305,3 +305,35 @@ func.func @shared_memory(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: 
       outs(%y : memref<?x64xbf16>)
   return
 }
+
+// -----
+
+func.func @large_unswapped(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %y: memref<?x64xbf16>) {
+  // expected-error @below {{'moe.grouped_matmul' op has a schedule for large groups, which needs moe.grouped_matmul_swapped; remove `large` from the schedule}}
+  moe.grouped_matmul {schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 2, warpgroups = 1, large = <m = 64, n = 16, k = 64, stages = 2, warpgroups = 1>>}
+      ins(%x, %w, %off : memref<?x64xbf16>, memref<4x64x64xbf16>, memref<5xi32>)
+      outs(%y : memref<?x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @large_accumulators(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %y: memref<?x64xbf16>) {
+  // expected-error @below {{needs 168 accumulator registers a thread, more than the 160 that fit with 1 warpgroups}}
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 2, warpgroups = 1, large = <m = 128, n = 168, k = 64, stages = 2, warpgroups = 1>>}
+      ins(%w, %x, %off : memref<4x64x64xbf16>, memref<?x64xbf16>, memref<5xi32>)
+      outs(%y : memref<?x64xbf16>)
+  return
+}
+
+// -----
+
+func.func @large_shared_memory(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: memref<5xi32>, %y: memref<?x64xbf16>) {
+  // expected-error @below {{bytes of shared memory with its schedule, but a block has 232448; choose fewer stages}}
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 2, warpgroups = 1, large = <m = 256, n = 128, k = 64, stages = 5, warpgroups = 2>>}
+      ins(%w, %x, %off : memref<4x64x64xbf16>, memref<?x64xbf16>, memref<5xi32>)
+      outs(%y : memref<?x64xbf16>)
+  return
+}

@@ -164,3 +164,53 @@ func.func @token_tiles(%x: memref<?x64xbf16>, %w: memref<4x64x64xbf16>, %off: me
       outs(%y : memref<?x64xbf16>)
   return
 }
+
+// -----
+
+// A part for large groups: maps and barriers of its own, and a second column of
+// first tiles. In both roles its loop comes first, and a block that is through
+// with it waits for all stages before it loads for the other groups. One of the
+// two warpgroups takes no part in that.
+// CHECK-LABEL: func @large_groups
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c128, %c64]
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c16, %c64]
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c24, %c64]
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c1, %c64, %c64]
+// CHECK: nvgpu.tma.create.descriptor %{{.+}} box[%c8, %c64]
+// CHECK: llvm.func @grouped_matmul_swapped_0(
+// CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK-COUNT-3: memref<5xi32, #gpu.address_space<workgroup>>
+// CHECK: nvgpu.mbarrier.init %[[LARGE_EMPTY:.+]][%{{.+}}], %c8 :
+// CHECK: nvgpu.mbarrier.init %[[EMPTY:.+]][%{{.+}}], %c4 :
+// CHECK: nvvm.fence.mbarrier.init
+// Groups of more than 8 tokens, and the others.
+// CHECK: arith.cmpi ugt, %[[TOKENS:.+]], %c8_i32
+// CHECK: arith.cmpi ule, %[[TOKENS]], %c8_i32
+// The producer.
+// CHECK: scf.while
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[LARGE_EMPTY]]
+// CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x128x64xbf16
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[LARGE_EMPTY]]
+// CHECK: nvgpu.mbarrier.arrive
+// CHECK: scf.for %{{.+}} = %c1_i32 to %c3_i32 step %c1_i32
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[LARGE_EMPTY]]
+// CHECK: scf.while
+// CHECK: nvgpu.mbarrier.try_wait.parity %[[EMPTY]]
+// CHECK: nvgpu.tma.async.load {{.*}} -> memref<1x64x64xbf16
+// The consumers.
+// CHECK: nvvm.setmaxregister increase
+// CHECK: scf.while
+// CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x16xf32>>
+// CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x24xf32>>
+// CHECK: %[[IS_FIRST:.+]] = arith.cmpi ult, %{{.+}}, %c1_i32
+// CHECK: scf.if %[[IS_FIRST]]
+// CHECK: scf.while
+// CHECK: nvgpu.warpgroup.mma {{.*}} -> <fragmented = vector<64x8xf32>>
+func.func @large_groups(%x: memref<?x64xbf16>, %w: memref<4x128x64xbf16>, %off: memref<5xi32>, %y: memref<?x128xbf16>) {
+  moe.grouped_matmul_swapped {token_order = #moe.order<row_major>, result_order = #moe.order<row_major>,
+                              schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 4, warpgroups = 1,
+                                                       large = <m = 128, n = 24, k = 64, stages = 3, warpgroups = 2>>}
+      ins(%w, %x, %off : memref<4x128x64xbf16>, memref<?x64xbf16>, memref<5xi32>)
+      outs(%y : memref<?x128xbf16>)
+  return
+}

@@ -344,6 +344,16 @@ func.func @operand_type(%x: tensor<4x64xf64>, %w: tensor<8x32x64xbf16>,
 
 // -----
 
+// expected-error @below {{schedule of large groups needs an n of more than 64 (the n of other groups), got 64}}
+#schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 4, warpgroups = 1, large = <m = 128, n = 64, k = 64, stages = 4, warpgroups = 2>>
+
+// -----
+
+// expected-error @below {{schedule of large groups has a schedule of large groups itself; remove the inner one}}
+#schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 4, warpgroups = 1, large = <m = 64, n = 16, k = 64, stages = 4, warpgroups = 1, large = <m = 128, n = 64, k = 64, stages = 4, warpgroups = 2>>>
+
+// -----
+
 // What only the generic form can say: two operands in the place of one, or none.
 
 func.func @two_groups(%x: tensor<8x64xf32>, %w: tensor<4x64x64xf32>, %off: tensor<5xi32>, %y: tensor<8x64xf32>) {

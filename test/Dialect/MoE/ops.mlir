@@ -19,14 +19,14 @@ func.func @every_option(%x: tensor<5x64xf16>, %w: tensor<8x64x128xf16>,
                         %gather: tensor<20xi32>, %scale: tensor<20xf32>,
                         %scatter: tensor<20xi64>, %y: tensor<?x64xf32>)
     -> tensor<?x64xf32> {
-  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<silu, gate = interleaved>, expected_tokens = array<i64: 4>, group_kind = #moe.group_kind<sizes>, schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 4, warpgroups = 1>, weight_layout = #moe.weight_layout<kn>}
+  // CHECK: moe.grouped_matmul {epilogue = #moe.epilogue<silu, gate = interleaved>, expected_tokens = array<i64: 4>, group_kind = #moe.group_kind<sizes>, schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 4, warpgroups = 1, large = <m = 128, n = 64, k = 64, stages = 6, warpgroups = 2>>, weight_layout = #moe.weight_layout<kn>}
   // CHECK-SAME: bias(%{{.*}} : tensor<8x128xf32>) gather(%{{.*}} : tensor<20xi32>) scale(%{{.*}} : tensor<20xf32>) scatter(%{{.*}} : tensor<20xi64>)
   %0 = moe.grouped_matmul {
       weight_layout = #moe.weight_layout<kn>,
       group_kind = #moe.group_kind<sizes>,
       epilogue = #moe.epilogue<silu, gate = interleaved>,
       expected_tokens = array<i64: 4>,
-      schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 4, warpgroups = 1>}
+      schedule = #moe.schedule<m = 64, n = 8, k = 64, stages = 4, warpgroups = 1, large = <m = 128, n = 64, k = 64, stages = 6, warpgroups = 2>>}
       ins(%x, %w, %sizes : tensor<5x64xf16>, tensor<8x64x128xf16>, tensor<8xi64>)
       bias(%bias : tensor<8x128xf32>) gather(%gather : tensor<20xi32>)
       scale(%scale : tensor<20xf32>) scatter(%scatter : tensor<20xi64>)

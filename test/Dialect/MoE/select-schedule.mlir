@@ -5,12 +5,13 @@
 // RUN:   | FileCheck %s --check-prefix=MANY
 
 // The example of the documentation: half a token an expert; the token tile has
-// room for more, which costs no stage. With many tokens, two warpgroups share a
-// token tile that fits the largest group.
+// room for more, which costs no stage, and holds all 64 tokens should one expert
+// get them. With many tokens, two warpgroups share a token tile that fits the
+// largest group, and what groups are small have one of their own.
 // CHECK-LABEL: func @down
 // CHECK: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1>
 // MANY-LABEL: func @down
-// MANY: schedule = #moe.schedule<m = 256, n = 160, k = 64, stages = 4, warpgroups = 2>
+// MANY: schedule = #moe.schedule<m = 128, n = 64, k = 64, stages = 9, warpgroups = 2, large = <m = 256, n = 160, k = 64, stages = 4, warpgroups = 2>>
 func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
                 %off: tensor<129xi32>,
                 %y: tensor<64x2048xbf16>) -> tensor<64x2048xbf16> {
@@ -25,9 +26,10 @@ func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
 
 // -----
 
-// Unknown tokens: up to 64 of them. Works on memrefs too.
+// Unknown tokens: tiles of up to 64 of them, and what suits thousands for groups
+// of more. Works on memrefs too.
 // CHECK-LABEL: func @unknown
-// CHECK: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1>
+// CHECK: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1, large = <m = 128, n = 256, k = 64, stages = 4, warpgroups = 2>>
 func.func @unknown(%x: memref<?x768xf16>, %w: memref<128x2048x768xf16>,
                    %off: memref<129xi32>, %y: memref<?x2048xf16>) {
   // expected-remark @+1 {{ExpectedTokens=unknown, Op=moe.grouped_matmul_swapped, Schedule=}}
@@ -41,11 +43,12 @@ func.func @unknown(%x: memref<?x768xf16>, %w: memref<128x2048x768xf16>,
 
 // -----
 
-// Gate rows before up rows: a warpgroup takes 64 of each.
+// Gate rows before up rows: a warpgroup takes 64 of each. If one expert gets all
+// 512 tokens, tiles of half of one warpgroup's registers are spread best.
 // CHECK-LABEL: func @gate_concat
-// CHECK: schedule = #moe.schedule<m = 128, n = 16, k = 64, stages = 12, warpgroups = 1>
+// CHECK: schedule = #moe.schedule<m = 128, n = 16, k = 64, stages = 12, warpgroups = 1, large = <m = 128, n = 104, k = 64, stages = 7, warpgroups = 1>>
 // MANY-LABEL: func @gate_concat
-// MANY: schedule = #moe.schedule<m = 256, n = 160, k = 64, stages = 4, warpgroups = 2>
+// MANY: schedule = #moe.schedule<m = 128, n = 64, k = 64, stages = 9, warpgroups = 1, large = <m = 256, n = 144, k = 64, stages = 4, warpgroups = 2>>
 func.func @gate_concat(%x: tensor<512x2048xbf16>, %w: tensor<128x1536x2048xbf16>,
                        %off: tensor<129xi32>,
                        %y: tensor<512x768xbf16>) -> tensor<512x768xbf16> {

@@ -14,7 +14,7 @@
 // UNSWAPPED: moe.grouped_matmul {
 // UNSWAPPED-NOT: moe.grouped_matmul_swapped
 // FEW: moe.grouped_matmul_swapped {{.*}}schedule = #moe.schedule<m = {{[0-9]+}}, n = {{8|16|32|64}},
-// MANY: moe.grouped_matmul_swapped {{.*}}schedule = #moe.schedule<m = {{[0-9]+}}, n = {{[1-9][0-9][0-9]}},
+// MANY: moe.grouped_matmul_swapped {{.*}}schedule = #moe.schedule<m = {{[0-9]+}}, n = 64, {{.*}}large = <m = {{[0-9]+}}, n = {{[1-9][0-9][0-9]}},
 // Nobody knows how many tokens there will be: both, and a branch at run time,
 // where much work is the swapped form's weakness.
 // BOTH: scf.if

@@ -69,13 +69,13 @@ static Tile widenTokenTile(const Machine &machine, const MatmulShape &shape,
   return tile;
 }
 
-/// The tile of the groups of more tokens than `tile` holds, if there may be one
-/// and a tile for it. Of such groups nothing is known; that all tokens are in
-/// one is where the choice matters most.
+/// The tile of the groups of more tokens than `tile` holds, if there may be
+/// large ones and a tile for them. Of such groups nothing is known; that all
+/// tokens are in one is where the choice matters most.
 static std::optional<Tile> getLargeTile(const Machine &machine,
                                         const MatmulShape &shape,
                                         const TokenCounts &counts, Tile tile) {
-  if (counts.getTokens() <= tile.n)
+  if (counts.getTokens() <= kSmallGroup)
     return std::nullopt;
   Estimate best = estimate(
       machine, shape, TokenCounts::uniform(counts.getTokens(), 1),
@@ -132,8 +132,13 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
                   ? choice.estimate->tile
                   : *getDefaultTile(tiles, orientation, tileShape.gathers);
   std::optional<Tile> large;
-  if (choice.estimate && orientation == Orientation::Swapped)
-    std::tie(tile, large) = splitBySize(machine, *shape, *counts, tile);
+  if (shape && orientation == Orientation::Swapped) {
+    if (counts)
+      std::tie(tile, large) = splitBySize(machine, *shape, *counts, tile);
+    else
+      large = getLargeTile(machine, *shape, TokenCounts::uniform(kMaxTokens, 1),
+                           tile);
+  }
   // A target of other instruction shapes than WGMMA's has no schedule.
   std::string message;
   ScopedDiagnosticHandler handler(op->getContext(),
