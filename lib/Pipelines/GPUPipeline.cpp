@@ -97,6 +97,7 @@ void mlir::moe::buildNVVMPipeline(OpPassManager &pm) {
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(createSetCacheHints());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
 }

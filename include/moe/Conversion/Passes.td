@@ -125,6 +125,32 @@ def ConvertMoEToLinalg : Pass<"convert-moe-to-linalg"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Cache hints
+//===----------------------------------------------------------------------===//
+
+def SetCacheHints : Pass<"moe-set-cache-hints"> {
+  let summary = "Say how long the L2 cache is to keep what TMA loads";
+  let description = [{
+    Gives every TMA load through a tensor map that is an argument of an llvm.func
+    the L2 cache hint of that argument: its attribute `moe.cache_hint`, which is
+    "evict_first" or "evict_last", and which the pass removes. nvgpu's loads have
+    no place for a hint, so that it is set when they have become nvvm's.
+
+    The kernels of grouped matmuls ask for their weights to be given up first
+    where few tokens an expert are expected. Arguments that are not maps, and other loads, are left
+    alone.
+
+    Example:
+
+    ```
+    moe-opt --moe-set-cache-hints
+    ```
+  }];
+  let statistics = [Statistic<"numLoads", "loads", "Loads given a hint">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // Host interface
 //===----------------------------------------------------------------------===//
 

@@ -31,6 +31,8 @@
 
 #include "KernelBuilder.h"
 
+#include "moe/Conversion/SetCacheHints/SetCacheHints.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -129,8 +131,11 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
   Type generic = LLVM::LLVMPointerType::get(context);
   Type global = b.getGlobalPointerType();
   size_t numMaps = 0;
-  for (const KernelPlan *phase : plan.getPhases())
+  SmallVector<unsigned, 2> weightMaps;
+  for (const KernelPlan *phase : plan.getPhases()) {
+    weightMaps.push_back(numMaps);
     numMaps += 1 + phase->getTokenMapTiles().size();
+  }
   SmallVector<Type> parameters(numMaps, generic);
   parameters.push_back(global);
   parameters.append(!!plan.biasType + !!plan.gatherType + !!plan.scaleType +
@@ -152,6 +157,10 @@ LLVM::LLVMFuncOp GroupedMatmulKernelBuilder::createFunction(StringRef name) {
     function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
                         b.getUnitAttr());
   }
+  if (plan.readsWeightsOnce)
+    for (unsigned map : weightMaps)
+      function.setArgAttr(map, kCacheHintAttrName,
+                          b.getStringAttr("evict_first"));
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     b.getI32IntegerAttr(1));
   return function;

@@ -6,6 +6,8 @@
 
 #include "KernelPlan.h"
 
+#include "moe/Dialect/MoE/Transforms/Transforms.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,6 +18,10 @@ using namespace mlir::moe;
 /// Shared memory one block can have on sm_90 (CUDA C++ Programming Guide,
 /// compute capability 9.0: 227 KiB).
 static constexpr int64_t kMaxSharedBytes = 227 * 1024;
+/// Tokens an expert, on average, up to which it is faster on an H200 if the L2
+/// cache gives up weights first: by 0.5 to 4 % with up to four, while with 16
+/// and more it is slower by 1 to 8 % (docs/rationale.md).
+static constexpr int64_t kFewTokens = 8;
 /// f32 accumulators of a thread in a block of three consumer warpgroups.
 static constexpr int64_t kMaxAccumulatorsOfThree = 80;
 /// The step of n of WGMMA.
@@ -115,6 +121,8 @@ LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
   groupsType = cast<IntegerType>(elementTypeOf(op.getGroups()));
   gatherType = dyn_cast_or_null<IntegerType>(elementTypeOf(op.getGather()));
   scatterType = dyn_cast_or_null<IntegerType>(elementTypeOf(op.getScatter()));
+  if (std::optional<TokenCounts> counts = getExpectedCounts(op, std::nullopt))
+    readsWeightsOnce = counts->getTokens() <= kFewTokens * op.getNumExperts();
   numExperts = op.getNumExperts();
   depth = op.getContractionSize();
   weightRows = op.getWeightRows();
@@ -326,7 +334,7 @@ std::string KernelPlan::getKey() const {
   llvm::raw_string_ostream os(key);
   os << isSwapped << ',' << static_cast<int>(weightLayout) << ','
      << static_cast<int>(groupKind) << ',' << static_cast<int>(activation)
-     << ',' << static_cast<int>(gate);
+     << ',' << static_cast<int>(gate) << ',' << readsWeightsOnce;
   for (Type type :
        {Type(elementType), Type(resultType), Type(biasType), Type(scaleType),
         Type(groupsType), Type(gatherType), Type(scatterType)})

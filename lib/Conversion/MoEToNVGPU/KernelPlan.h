@@ -69,6 +69,9 @@ struct KernelPlan {
   /// Null where the op has no such operand.
   FloatType biasType, scaleType;
   IntegerType groupsType, gatherType, scatterType;
+  /// True if so few tokens are expected that hardly any weights are read by
+  /// more than one tile.
+  bool readsWeightsOnce = false;
   int64_t numExperts = 0, depth = 0, weightRows = 0, resultColumns = 0;
 
   /// The plan for the groups of more tokens than a tile of this one, which the

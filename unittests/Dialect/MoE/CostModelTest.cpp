@@ -154,7 +154,7 @@ TEST(TilesTest, stagesFillSharedMemory) {
   EXPECT_EQ(getNumStages(kH200, tile, 128), (232448 - 5 * 1024) / (256 * 128));
   // The table of many experts takes stages away.
   EXPECT_EQ(getNumStages(kH200, tile, 10000),
-            (232448 - 1024 - 2 * 8 * kMaxStages - 10001 * 8) / (256 * 128));
+            (232448 - 1024 - 2 * 8 * kMaxStages - 10001 * 12) / (256 * 128));
   Machine small = kH200;
   small.sharedMemory = 1024;
   EXPECT_EQ(getNumStages(small, tile, 128), 0);
