@@ -122,7 +122,8 @@ LogicalResult KernelPlan::readProblem(GroupedMatmulInterface op) {
   gatherType = dyn_cast_or_null<IntegerType>(elementTypeOf(op.getGather()));
   scatterType = dyn_cast_or_null<IntegerType>(elementTypeOf(op.getScatter()));
   if (std::optional<TokenCounts> counts = getExpectedCounts(op, std::nullopt))
-    readsWeightsOnce = counts->getTokens() <= kFewTokens * op.getNumExperts();
+    readsWeightsOnce = counts->getTokens() <=
+                       kFewTokens * static_cast<double>(op.getNumExperts());
   numExperts = op.getNumExperts();
   depth = op.getContractionSize();
   weightRows = op.getWeightRows();

@@ -3,6 +3,8 @@
 // RUN:   --split-input-file --verify-diagnostics -o /dev/null
 // RUN: moe-opt %s --moe-select-schedule='target=h200 expected-tokens=128' --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=MANY
+// RUN: moe-opt %s --moe-select-schedule='target=h200 expected-tokens=1e308' --split-input-file \
+// RUN:   | FileCheck %s --check-prefix=HUGE
 
 // The example of the documentation: half a token an expert; the token tile has
 // room for more, which costs no stage, and holds all 64 tokens should one expert
@@ -12,6 +14,9 @@
 // CHECK: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1>
 // MANY-LABEL: func @down
 // MANY: schedule = #moe.schedule<m = 128, n = 64, k = 64, stages = 9, warpgroups = 2, large = <m = 256, n = 160, k = 64, stages = 4, warpgroups = 2>>
+// Infinite times choose nothing: as if the number were unknown.
+// HUGE-LABEL: func @down
+// HUGE: schedule = #moe.schedule<m = 64, n = 64, k = 64, stages = 12, warpgroups = 1, large = <m = 128, n = 256,
 func.func @down(%x: tensor<64x768xbf16>, %w: tensor<128x2048x768xbf16>,
                 %off: tensor<129xi32>,
                 %y: tensor<64x2048xbf16>) -> tensor<64x2048xbf16> {

@@ -96,7 +96,7 @@ double TokenCounts::Class::getExpectedPadded(int64_t rows, int64_t step) const {
   if (mean <= 0)
     return 0;
   if (cumulative.empty())
-    return getPadded(std::ceil(mean), rows, step);
+    return std::ceil(mean / rows) * rows;
   int64_t last = first + cumulative.size() - 1;
   double padded = 0, below = first == 0 ? cumulative.front() : 0;
   for (int64_t tokens = std::max<int64_t>(first, 1); tokens <= last;) {

@@ -126,14 +126,18 @@ mlir::moe::chooseSchedule(GroupedMatmulInterface op, TargetAttr target,
   }
 
   ScheduleChoice choice;
-  if (shape && counts)
-    choice.estimate = estimate(machine, *shape, *counts, orientation);
+  if (shape && counts) {
+    Estimate best = estimate(machine, *shape, *counts, orientation);
+    // More tokens than numbers have room for are as good as unknown.
+    if (std::isfinite(best.seconds))
+      choice.estimate = best;
+  }
   Tile tile = choice.estimate
                   ? choice.estimate->tile
                   : *getDefaultTile(tiles, orientation, tileShape.gathers);
   std::optional<Tile> large;
   if (shape && orientation == Orientation::Swapped) {
-    if (counts)
+    if (choice.estimate)
       std::tie(tile, large) = splitBySize(machine, *shape, *counts, tile);
     else
       large = getLargeTile(machine, *shape, TokenCounts::uniform(kMaxTokens, 1),
